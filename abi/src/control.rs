@@ -83,6 +83,12 @@ constants! {
         RIGHT_LOCAL_READ: u8 = 1 << 0;
         /// The card may write the region: it may be received into.
         RIGHT_LOCAL_WRITE: u8 = 1 << 1;
+        /// A peer may write the region, by a remote key.
+        RIGHT_REMOTE_WRITE: u8 = 1 << 2;
+        /// A peer may read it.
+        RIGHT_REMOTE_READ: u8 = 1 << 3;
+        /// A peer may change it by atomic operations.
+        RIGHT_REMOTE_ATOMIC: u8 = 1 << 4;
         /// Bits of a key that index the region table; the rest are the region's tag.
         KEY_INDEX_BITS: u32 = 12;
     }

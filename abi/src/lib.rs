@@ -21,6 +21,7 @@ mod constant;
 pub mod control;
 pub mod event;
 pub mod explain;
+pub mod key;
 pub mod layout;
 pub mod limits;
 pub mod list_bench;

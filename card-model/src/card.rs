@@ -30,7 +30,7 @@ use crate::link::{Acknowledge, Receive, SinkNumbers, Transmit, screen_as, seal};
 use crate::matching::{Command, Lists, Reply, Sizes};
 use crate::memory::{BusError, HostMemory};
 use crate::output::{Output, Reason, Update};
-use crate::regions::{Access, Regions};
+use crate::regions::{Access, Regions, RemoteAccess};
 use crate::schedule::{Action, Schedule};
 use crate::sends::{Job, Posted, Progress, Segments, Sends, SourceNumbers};
 
@@ -787,6 +787,10 @@ impl<M: HostMemory, T: Timing> Neighbours for Around<'_, M, T> {
 
     fn allowed(&mut self, access: &Access) -> bool {
         self.regions.ask(access)
+    }
+
+    fn allowed_remote(&mut self, access: &RemoteAccess) -> Option<u64> {
+        self.regions.allowed_remote(access)
     }
 
     fn slot(&mut self, pair: u16, lowest: u8) -> u8 {

@@ -41,5 +41,5 @@ pub use endpoints::{Endpoints, Entry, Raised};
 #[cfg(feature = "firmware")]
 pub use managed::{Managed, Persistent};
 pub use output::{Output, Reason, Update};
-pub use regions::{Access, Regions};
+pub use regions::{Access, Regions, RemoteAccess};
 pub use schedule::{Action, InTurn, Schedule, Seeded};

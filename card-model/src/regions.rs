@@ -20,6 +20,21 @@ pub struct Access {
     pub length: u64,
 }
 
+/// A question of a peer: may it reach this part of a region?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RemoteAccess {
+    /// Pair that the frame came by.
+    pub pair: u16,
+    /// Remote key.
+    pub key: u64,
+    /// `RIGHT_*` needed.
+    pub rights: u8,
+    /// First byte, from the first of the region.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
 /// The regions of a card.
 #[derive(Clone, Debug)]
 pub struct Regions {
@@ -68,6 +83,12 @@ impl Regions {
             };
         }
         allowed
+    }
+
+    /// Card address that a peer's access may begin at; none if it isn't allowed. Nothing grants a peer anything yet: every access is refused.
+    pub fn allowed_remote(&self, access: &RemoteAccess) -> Option<u64> {
+        let _ = access;
+        None
     }
 
     /// Takes what the firmware is to be told of refusals.

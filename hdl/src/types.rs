@@ -355,6 +355,24 @@ streams! {
         /// Length in bytes.
         length: Bits<64>,
     }
+    /// May this memory be accessed: by a process of this host, or by a peer?
+    Access {
+        /// The buffer. Of a peer: the rights, the offset from the first byte of the region as `address`, and the length.
+        buffer: RegionQuery,
+        /// A peer asks, by `remote_key` and not by `key` and `domain`.
+        remote: Bit,
+        /// Pair that its frame came by.
+        pair: Bits<16>,
+        /// Remote key.
+        remote_key: Bits<64>,
+    }
+    /// The answer.
+    Permission {
+        /// It may.
+        allowed: Bit,
+        /// Card address of the first byte, if it may.
+        address: Bits<64>,
+    }
     /// An access of host memory.
     DmaRequest {
         /// Card address of the first byte.

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use abi::control::{KEY_INDEX_BITS, Operation, RegionSetup, key_index, key_tag, region_key};
-use bits::pack;
+use bits::{pack, unpack};
 use card_model::{Access, Break, Regions};
 use hdl::config;
 use hdl::protect::LATENCY;
@@ -25,6 +25,21 @@ fn words(query: &Access) -> Vec<u64> {
         (query.rights.into(), 8),
         (query.address, 64),
         (query.length, 64),
+    ])
+}
+
+/// Words of what Delivery asks.
+fn of_delivery(asked: &Asked) -> Vec<u64> {
+    let query = &asked.query;
+    pack(&[
+        (query.domain.into(), 8),
+        (query.key.into(), 32),
+        (query.rights.into(), 8),
+        (query.address, 64),
+        (query.length, 64),
+        (asked.peer.is_some().into(), 1),
+        (asked.peer.unwrap_or_default().into(), 16),
+        (query.key.into(), 64),
     ])
 }
 
@@ -133,6 +148,17 @@ struct Seen {
 /// Who asks.
 const CLIENTS: [&str; 3] = ["transmit", "delivery", "posts"];
 
+/// The client that asks for peers too.
+const DELIVERY: usize = 1;
+
+/// A question.
+#[derive(Clone, Copy)]
+struct Asked {
+    query: Access,
+    /// The pair of a peer, which asks with the same numbers and may do nothing yet.
+    peer: Option<u16>,
+}
+
 /// A pin that stays low or high for some cycles.
 #[derive(Default)]
 struct Quiet {
@@ -158,9 +184,9 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
     let mut model = Regions::new(regions.into());
     model.break_on_purpose(broken);
     let mut control: Option<(Operation, u16, RegionSetup)> = None;
-    let mut offered: [Option<Access>; 3] = [None; 3];
+    let mut offered: [Option<Asked>; 3] = [None; 3];
     // Who asked, when, and what the answer has to be.
-    let mut asked: VecDeque<(usize, u64, bool, Access)> = VecDeque::new();
+    let mut asked: VecDeque<(usize, u64, bool, Asked)> = VecDeque::new();
     let rates = [rate(rng), rate(rng), rate(rng)];
     let mut waited = [0; 3];
     // What was allowed is on its way for some time, and then isn't for some time.
@@ -186,11 +212,18 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
         }
         for (k, name) in CLIENTS.into_iter().enumerate() {
             if offered[k].is_none() && rng.random_bool(rates[k]) {
-                offered[k] = Some(query(rng, regions, &model));
+                offered[k] = Some(Asked {
+                    query: query(rng, regions, &model),
+                    peer: (k == DELIVERY && rng.random_bool(0.3)).then(|| rng.random()),
+                });
             }
             bench.set(&format!("{name}_query_valid"), offered[k].is_some());
-            if let Some(query) = offered[k] {
-                bench.set_wide(&format!("{name}_query"), &words(&query));
+            if let Some(asked) = &offered[k] {
+                let words = match k {
+                    DELIVERY => of_delivery(asked),
+                    _ => words(&asked.query),
+                };
+                bench.set_wide(&format!("{name}_query"), &words);
             }
         }
         let is_quiet = quiet.next(rng);
@@ -203,12 +236,22 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
             let answered = bench.is(&format!("{name}_allowed_valid"));
             let its = due.filter(|(who, ..)| *who == k);
             assert_eq!(answered, its.is_some(), "{name} in cycle {cycle}");
-            if let Some((_, _, right, query)) = its {
-                assert_eq!(bench.is(&format!("{name}_allowed")), right, "cycle {cycle}");
-                assert_eq!(bench.is("refused_valid"), !right, "cycle {cycle}");
+            if let Some((_, _, right, asked)) = its {
+                let allowed = match k {
+                    DELIVERY => {
+                        let permission: [u64; 2] = bench.get_wide("delivery_allowed");
+                        let [allowed, address] = unpack(&permission, [1, 64]);
+                        assert!(!right || address == asked.query.address, "cycle {cycle}");
+                        allowed == 1
+                    }
+                    _ => bench.is(&format!("{name}_allowed")),
+                };
+                assert_eq!(allowed, right, "cycle {cycle}");
+                let told = !right && asked.peer.is_none();
+                assert_eq!(bench.is("refused_valid"), told, "cycle {cycle}");
                 let refused: [u64; 3] = bench.get_wide("refused");
-                assert_eq!(refused.to_vec(), words(&query), "cycle {cycle}");
-                refusals += u32::from(!right);
+                assert_eq!(refused.to_vec(), words(&asked.query), "cycle {cycle}");
+                refusals += u32::from(told);
             }
         }
         let own_done = control.is_some() && bench.is("control_ready");
@@ -220,7 +263,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
         let mut queries = 0;
         for (k, name) in CLIENTS.into_iter().enumerate() {
             let taken = bench.is(&format!("{name}_query_ready"));
-            let Some(query) = offered[k].filter(|_| taken) else {
+            let Some(asks) = offered[k].filter(|_| taken) else {
                 waited[k] += u32::from(offered[k].is_some());
                 assert!(waited[k] < 20, "{name} gets its turn");
                 continue;
@@ -228,8 +271,13 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
             queries += 1;
             waited[k] = 0;
             offered[k] = None;
+            let query = asks.query;
+            if asks.peer.is_some() {
+                asked.push_back((k, cycle, false, asks));
+                continue;
+            }
             let right = model.allowed(&query);
-            asked.push_back((k, cycle, right, query));
+            asked.push_back((k, cycle, right, asks));
             for (relax, seen) in RELAXED.into_iter().zip(&mut seen.clauses) {
                 *seen += u32::from(relaxed(&model, &query, relax) != right);
             }

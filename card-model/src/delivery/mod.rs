@@ -28,7 +28,7 @@ use crate::breaks::Break;
 use crate::matching::{Command, Lists, Operation, Reply, Sizes};
 use crate::memory::BusError;
 use crate::output::{Output, Update};
-use crate::regions::Access;
+use crate::regions::{Access, RemoteAccess};
 use stall::Stall;
 
 pub use arrive::Arrival;
@@ -49,6 +49,9 @@ pub trait Neighbours {
 
     /// Whether an access is allowed.
     fn allowed(&mut self, access: &Access) -> bool;
+
+    /// Card address that an access of a peer may begin at; none if it isn't allowed.
+    fn allowed_remote(&mut self, access: &RemoteAccess) -> Option<u64>;
 
     /// Whether one more completion can be reserved for an endpoint.
     fn completion_free(&mut self, endpoint: u8) -> bool;

@@ -30,8 +30,8 @@ use super::slots::Slots;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::types::{
-    Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchCommand, MatchReply, RaiseEvent,
-    RegionQuery, SinkUpdate, WriteCompletion,
+    Access, Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchCommand, MatchReply,
+    Permission, RaiseEvent, RegionQuery, SinkUpdate, WriteCompletion,
 };
 use abi::control::Operation;
 
@@ -65,9 +65,9 @@ pub struct Delivery {
     /// Its answer.
     pub posts_allowed: Pulse<In, Bit>,
     /// Resolve's question for the Gate.
-    pub query: Stream<Out, RegionQuery>,
+    pub query: Stream<Out, Access>,
     /// Its answer.
-    pub allowed: Pulse<In, Bit>,
+    pub allowed: Pulse<In, Permission>,
     /// Nothing that the Gate allowed is on its way: a region may change.
     pub quiet: Signal<Out, Bit>,
     /// With `quiet`: it has.

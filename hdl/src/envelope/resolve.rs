@@ -20,7 +20,7 @@ use super::ledger::LedgerEntry;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::Table;
-use crate::types::{DmaRequest, Ending, Job, RegionQuery, Way};
+use crate::types::{Access, DmaRequest, Ending, Job, Permission, Way};
 use abi::control::RIGHT_LOCAL_WRITE;
 use abi::status::Status;
 
@@ -54,9 +54,9 @@ pub struct Resolve {
     /// Jobs of Copies.
     pub job: Stream<In, Job>,
     /// May the buffer of a hit be written? One question at a time.
-    pub query: Stream<Out, RegionQuery>,
+    pub query: Stream<Out, Access>,
     /// The answer, at least a cycle after its question was taken.
-    pub allowed: Pulse<In, Bit>,
+    pub allowed: Pulse<In, Permission>,
     /// Words from the wire, those of each payload in the order of their jobs.
     pub payload: Stream<In, Bits<64>>,
     /// Words from slots.
@@ -149,18 +149,18 @@ impl Logic for Resolve {
             & self.needs_query.val()
             & !self.asked.q.val()
             & self.counts.initialized.val();
-        self.query.data.next = RegionQuery::default();
-        self.query.data.next.domain = self.job.data.val().domain;
-        self.query.data.next.key = self.job.data.val().key;
-        self.query.data.next.rights = RIGHT_LOCAL_WRITE;
-        self.query.data.next.address = self.job.data.val().target;
-        self.query.data.next.length = bit_cast::<64, 16>(self.job.data.val().length);
+        self.query.data.next = Access::default();
+        self.query.data.next.buffer.domain = self.job.data.val().domain;
+        self.query.data.next.buffer.key = self.job.data.val().key;
+        self.query.data.next.buffer.rights = RIGHT_LOCAL_WRITE;
+        self.query.data.next.buffer.address = self.job.data.val().target;
+        self.query.data.next.buffer.length = bit_cast::<64, 16>(self.job.data.val().length);
         if self.query.valid.val() & self.query.ready.val() {
             self.asked.d.next = true;
         }
         if self.allowed.valid.val() {
             self.answered.d.next = true;
-            self.granted.d.next = self.allowed.data.val();
+            self.granted.d.next = self.allowed.data.val().allowed;
         }
         self.answer_has_question.ok.next =
             !self.allowed.valid.val() | (self.asked.q.val() & !self.answered.q.val());

@@ -15,6 +15,8 @@ pub fn regions() -> Vec<Break> {
         Break::new("domain_not_checked").force::<Regions>("same_domain", "true"),
         // A region may be used for everything.
         Break::new("rights_not_checked").force::<Regions>("has_rights", "true"),
+        // A peer may use what a process of this host may.
+        Break::new("peers_are_local").force::<Regions>("is_local", "true"),
         // A buffer may begin before the region.
         Break::new("start_not_checked").force::<Regions>("begins_inside", "true"),
         // The end of a buffer wraps at 64 bits.

@@ -15,7 +15,7 @@
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{StreamMux, Table};
-use crate::types::{ControlRequest, RegionQuery, RegionSetup};
+use crate::types::{Access, ControlRequest, Permission, RegionQuery, RegionSetup};
 use abi::control::{KEY_INDEX_BITS, Operation};
 
 /// Cycles from the transfer of a query to its answer.
@@ -51,7 +51,7 @@ struct Region {
 struct Asked {
     valid: Bit,
     client: Bits<8>,
-    query: RegionQuery,
+    query: Access,
     /// Nothing speaks against it so far.
     allowed: Bit,
 }
@@ -70,14 +70,14 @@ pub struct Regions {
     /// Whether it may be used.
     pub transmit_allowed: Pulse<Out, Bit>,
     /// A buffer that a message has come for.
-    pub delivery_query: Stream<In, RegionQuery>,
-    /// Whether it may be used.
-    pub delivery_allowed: Pulse<Out, Bit>,
+    pub delivery_query: Stream<In, Access>,
+    /// Whether it may be used, and where it is. No peer may use anything yet.
+    pub delivery_allowed: Pulse<Out, Permission>,
     /// A buffer that is posted.
     pub posts_query: Stream<In, RegionQuery>,
     /// Whether it may be used.
     pub posts_allowed: Pulse<Out, Bit>,
-    /// A pulse with each answer that is no: the query.
+    /// A pulse with each answer that is no and that a process of this host asked for: the query.
     pub refused: Pulse<Out, RegionQuery>,
     /// No access that was allowed is on its way. `RegionSet` and `RegionClear` wait for it, and hold queries off only while it is high.
     pub quiet: Signal<In, Bit>,
@@ -85,7 +85,7 @@ pub struct Regions {
     pub control: Stream<In, ControlRequest>,
 
     #[is(StreamMux::new(client::COUNT))]
-    turn: StreamMux<RegionQuery>,
+    turn: StreamMux<Access>,
     #[is(Table::new(config.regions))]
     entries: Table<Region>,
     /// Queries whose entry comes out of the table, whose ends are worked out, and that are answered.
@@ -98,6 +98,8 @@ pub struct Regions {
     query_end: Reg<Bits<65>>,
     region_end: Reg<Bits<65>>,
 
+    transmit_asks: Signal<Local, Access>,
+    posts_asks: Signal<Local, Access>,
     key: Signal<Local, Bits<32>>,
     index: Signal<Local, Bits<16>>,
     in_table: Signal<Local, Bit>,
@@ -117,6 +119,7 @@ pub struct Regions {
     same_tag: Signal<Local, Bit>,
     same_domain: Signal<Local, Bit>,
     has_rights: Signal<Local, Bit>,
+    is_local: Signal<Local, Bit>,
     begins_inside: Signal<Local, Bit>,
     permitted: Signal<Local, Bit>,
     fits: Signal<Local, Bit>,
@@ -169,12 +172,26 @@ impl Logic for Regions {
         );
 
         // Cycle 0: a query is taken.
-        join!(self.transmit_query => self.turn.input[0]);
+        self.transmit_asks.next = Access::default();
+        self.transmit_asks.next.buffer = self.transmit_query.data.val();
+        self.posts_asks.next = Access::default();
+        self.posts_asks.next.buffer = self.posts_query.data.val();
+        send!(
+            self.turn.input[0],
+            self.transmit_query.valid.val(),
+            self.transmit_asks.val()
+        );
+        self.transmit_query.ready.next = self.turn.input[0].ready.val();
         join!(self.delivery_query => self.turn.input[1]);
-        join!(self.posts_query => self.turn.input[2]);
+        send!(
+            self.turn.input[2],
+            self.posts_query.valid.val(),
+            self.posts_asks.val()
+        );
+        self.posts_query.ready.next = self.turn.input[2].ready.val();
         self.accepts.next = self.entries.initialized.val() & !self.undisturbed.val();
         self.turn.output.ready.next = self.accepts.val();
-        self.key.next = self.turn.output.data.val().key;
+        self.key.next = self.turn.output.data.val().buffer.key;
         self.index.next = bit_cast::<16, 12>(self.key.val().get_bits::<12>(0));
         self.entries.read_address.next = self.index.val();
         // A number beyond the table would alias a region of it.
@@ -187,8 +204,8 @@ impl Logic for Regions {
         };
 
         // Cycle 1: its region comes out of the table.
-        self.address.next = self.looking.q.val().query.address;
-        self.length.next = self.looking.q.val().query.length;
+        self.address.next = self.looking.q.val().query.buffer.address;
+        self.length.next = self.looking.q.val().query.buffer.length;
         self.adding.d.next = self.looking.q.val();
         self.region.d.next = self.entries.read_data.val();
         self.added_end.d.next =
@@ -197,13 +214,17 @@ impl Logic for Regions {
         // Cycle 2: all but the end is compared.
         self.base.next = self.region.q.val().base;
         self.size.next = self.region.q.val().length;
-        self.asked_key.next = self.adding.q.val().query.key;
+        self.asked_key.next = self.adding.q.val().query.buffer.key;
         self.same_tag.next = self.region.q.val().tag == self.asked_key.val().get_bits::<20>(12);
-        self.same_domain.next = self.region.q.val().domain == self.adding.q.val().query.domain;
-        self.has_rights.next = (self.region.q.val().rights & self.adding.q.val().query.rights)
-            == self.adding.q.val().query.rights;
-        self.begins_inside.next = self.adding.q.val().query.address >= self.base.val();
+        self.same_domain.next =
+            self.region.q.val().domain == self.adding.q.val().query.buffer.domain;
+        self.has_rights.next = (self.region.q.val().rights
+            & self.adding.q.val().query.buffer.rights)
+            == self.adding.q.val().query.buffer.rights;
+        self.begins_inside.next = self.adding.q.val().query.buffer.address >= self.base.val();
+        self.is_local.next = !self.adding.q.val().query.remote;
         self.permitted.next = self.adding.q.val().allowed
+            & self.is_local.val()
             & self.region.q.val().valid
             & self.same_tag.val()
             & self.same_domain.val()
@@ -232,7 +253,10 @@ impl Logic for Regions {
         send!(
             self.delivery_allowed,
             self.answers.val() & (self.answered.val() == client::DELIVERY),
-            self.fits.val()
+            Permission {
+                allowed: self.fits.val(),
+                address: self.answering.q.val().query.buffer.address,
+            }
         );
         send!(
             self.posts_allowed,
@@ -241,8 +265,8 @@ impl Logic for Regions {
         );
         send!(
             self.refused,
-            self.answers.val() & !self.fits.val(),
-            self.answering.q.val().query
+            self.answers.val() & !self.fits.val() & !self.answering.q.val().query.remote,
+            self.answering.q.val().query.buffer
         );
     }
 }

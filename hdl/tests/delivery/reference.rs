@@ -15,7 +15,7 @@ use abi::status::Status;
 use card_model::delivery::{Arrival, Delivery, Neighbours};
 use card_model::matching::{Command, Lists, Operation, Reply};
 use card_model::memory::BusError;
-use card_model::{Access as Question, Break, Output, Regions};
+use card_model::{Access as Question, Break, Output, Regions, RemoteAccess};
 use hdl::config::Config;
 
 use crate::memory::Access;
@@ -151,6 +151,10 @@ impl Neighbours for Wanted {
 
     fn allowed(&mut self, question: &Question) -> bool {
         self.regions.allowed(question)
+    }
+
+    fn allowed_remote(&mut self, question: &RemoteAccess) -> Option<u64> {
+        self.regions.allowed_remote(question)
     }
 
     fn completion_free(&mut self, endpoint: u8) -> bool {

@@ -79,6 +79,10 @@ fn add(
                 (RIGHT_LOCAL_WRITE.into(), 8),
                 (job.target, 64),
                 (job.length, 64),
+                // Nothing of a peer's.
+                (0, 1),
+                (0, 16),
+                (0, 64),
             ]));
             writes = rng.random_bool(grants);
             given.granted.push(writes);
@@ -187,7 +191,7 @@ fn run(
     let mut payload = Source::new("payload", given.payload.clone());
     let mut data = Source::new("data", given.data.clone());
     let mut copied = Source::new("copied", given.copied.clone());
-    let mut query = Sink::<3>::new("query", "query");
+    let mut query = Sink::<5>::new("query", "query");
     let mut request = Sink::<2>::new("write_request", "write_request");
     let mut words = Sink::<1>::new("write_data", "write_data");
     let mut entries = Sink::<5>::new("entry", "entry");
@@ -208,10 +212,8 @@ fn run(
             _ => None,
         };
         bench.set("allowed_valid", answer.is_some());
-        bench.set(
-            "allowed",
-            answer.map_or(rng.random(), |(_, granted)| granted),
-        );
+        let granted = answer.map_or(rng.random(), |(_, granted)| granted);
+        bench.set_wide("allowed", &pack(&[(granted.into(), 1), (rng.random(), 64)]));
         bench.set("forget_valid", rng.random_bool(rates.forget));
         bench.set("forget", rates.gone);
         bench.eval();

@@ -166,7 +166,7 @@ fn commands() -> String {
         "Endpoints, pairs and domains are named by ids. A driver keeps all 32 bits of an id and gives them back; the *place* of the object is in the low bits, and is what doorbell \
          pages, work requests, completions, events and frames name it by.",
     );
-    page.constants(&[mailbox::CONSTANTS, control::RIGHTS]);
+    page.constants(&[mailbox::CONSTANTS, control::RIGHTS, abi::key::REMOTE_KEYS]);
     page.prose(
         "What only some cards have, `capabilities` of `Identify` tells. A flag or an opcode of a capability that the card hasn't is unknown to it.",
     );
