@@ -20,7 +20,9 @@ macro_rules! pair_address_layout {
                 /// Its half of the cookie.
                 nonce: u32 = 32,
                 /// Envelopes that it grants.
-                credits: u32 = 32,
+                credits: u8 = 8,
+                /// The job that the endpoint is of.
+                job: u32 = 24,
                 /// [`ABI_VERSION`](crate::ABI_VERSION) of whoever wrote it.
                 version: u32 = 32,
             }

@@ -300,6 +300,9 @@ explanations! {
         Malformed:
             "The peer's answer made no sense.",
             "Capture the frames of the handshake; one of the two firmwares has a defect.";
+        WrongJob:
+            "The two endpoints were opened for different jobs.",
+            "Open both with the same `job`, or look for the process that you meant: this one is another tenant's.";
     }
     PairState {
         Closed:

@@ -23,6 +23,8 @@ constants! {
         ID_INDEX_BITS: u32 = 16;
         /// The id of no endpoint.
         NO_ENDPOINT: u32 = u32::MAX;
+        /// Bits of the number of a job.
+        JOB_BITS: u32 = 24;
         /// Bit where the detail of a `ConnectReason` begins, in `reason` of `QueryPair` and in `info` of `ConnectFailed`.
         REASON_DETAIL_SHIFT: u32 = 16;
     }
@@ -253,6 +255,8 @@ words! {
         /// endpoint of its request; reservations are the queue's; its head, its tail and its arming are in the page of the endpoint that owns it, and
         /// its interrupt is that endpoint's. The owner can't be closed before those that complete there: `Busy`.
         completion_owner: u32,
+        /// The job (the tenant) that the endpoint is of: less than 2^24. Endpoints of different jobs can't be connected. Whoever owns the mailbox says which it is.
+        job: u32,
     }
     /// Answer of `OpenEndpoint`.
     EndpointId {
@@ -290,6 +294,8 @@ words! {
         /// Sends of the pair that the card holds, from the first that isn't acknowledged to the last that waits: a power of two, 2 to `MAX_SENDS`. One more is
         /// refused with `QueueFull`.
         sends: u32,
+        /// The job that the local endpoint is of.
+        job: u32,
     }
     /// Argument of `ConnectPair`: the local pair and what the peer's `OpenPair` answered.
     ConnectPair {
@@ -307,6 +313,8 @@ words! {
         remote_credits: u32,
         /// Peer's Ethernet address.
         remote_mac: u64,
+        /// Job of the peer's endpoint: the same as the local one's, or the pair isn't connected.
+        remote_job: u32,
     }
     /// Argument of `ClosePair`, `QueryPair` and `DeclareFailed`.
     Pair {
@@ -619,6 +627,8 @@ codes! {
         HardwareTimeout = 9,
         /// The peer's answer made no sense.
         Malformed = 10,
+        /// The two endpoints are of different jobs.
+        WrongJob = 11,
     }
 }
 

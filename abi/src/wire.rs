@@ -118,8 +118,10 @@ macro_rules! management_body_layout {
                 peer_nonce: u32 = 32,
                 /// Incarnation of the receiver's endpoint that belongs to `remembered_epoch`.
                 remembered_incarnation: u32 = 32,
+                /// Handshake: the job that the sender's endpoint is of. Else zero.
+                job: u32 = 24,
                 /// Zero.
-                reserved0: u32 = 32,
+                reserved0: u8 = 8,
                 /// `Signal`, `PeerFailed`: what is said. Else zero.
                 word: u64 = 64,
             }

@@ -131,6 +131,7 @@ fn connected() -> (Card, PairId, u32) {
         event_log2: 4,
         event_base: RINGS + 0x3000,
         completion_owner: NO_ENDPOINT,
+        job: 0,
     };
     let EndpointId { endpoint, .. } = give(&mut card, Command::OpenEndpoint, &open);
     let open = OpenPair {
@@ -147,6 +148,7 @@ fn connected() -> (Card, PairId, u32) {
         remote_nonce: 0x1234,
         remote_credits: CREDITS,
         remote_mac: MACS[1],
+        remote_job: 0,
     };
     let Nothing {} = give(&mut card, Command::ConnectPair, &connect);
     let offer = Accept {
@@ -224,20 +226,39 @@ pub fn frames(bytes: &[u8]) -> u32 {
     card.card().gates.counter(Counter::FramesReceived)
 }
 
+/// What an argument of this name may well be, if it is none of an earlier answer.
+fn likely(name: &str, byte: u8) -> Option<u32> {
+    Some(match name {
+        _ if name.ends_with("_base") => RINGS as u32 + u32::from(byte % 4) * 0x1000,
+        _ if name.ends_with("_log2") => 4,
+        "slots" => SLOTS as u32,
+        "remote_mac" => MACS[usize::from(byte % 2)] as u32,
+        "completion_owner" => NO_ENDPOINT,
+        "job" | "remote_job" => 0,
+        "credits" | "remote_credits" | "pairs" | "length" => 1 + u32::from(byte % 8),
+        _ => return None,
+    })
+}
+
 /// Commands from the host. Their arguments are words of earlier answers, numbers that mean something somewhere, or anything. Returns a bit for each that
 /// was carried out.
-pub fn commands(bytes: &[u8]) -> u32 {
+pub fn commands(bytes: &[u8]) -> u64 {
     let (mut card, pair, _) = connected();
     let mut reader = Reader(bytes);
-    let (mut done, mut answers) = (0, vec![0, pair.pair, pair.endpoint]);
+    let (mut done, mut answers) = (0_u64, vec![0, pair.pair, pair.endpoint]);
     while !reader.is_empty() {
-        let code = u32::from(reader.byte()) % (Command::ALL.len() as u32 + 2);
-        let known = u8::try_from(code).ok().and_then(Command::from_code);
+        // One in some is none.
+        let at = usize::from(reader.byte());
+        let known = Command::ALL.get(at % (Command::ALL.len() + 2)).copied();
+        let code = known.map_or(at as u32, |command| command.code().into());
         let fields = known.map_or(&[][..], |command| command.layout().arguments);
         let mut words = [0; MAILBOX_WORDS];
         words[0] = code;
         for field in fields {
-            words[field.word] = match reader.byte() {
+            let (byte, other) = (reader.byte(), reader.byte());
+            let fits = likely(field.name, other).filter(|_| byte % 8 != 0);
+            words[field.word] = match byte {
+                _ if let Some(word) = fits => word,
                 0..100 => answers[usize::from(reader.byte()) % answers.len()],
                 100..160 => u32::from(reader.byte()) % 8,
                 160..180 => NO_ENDPOINT,

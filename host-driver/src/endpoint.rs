@@ -295,6 +295,7 @@ pub struct EndpointBuilder {
     completions: CompletesOn,
     events: usize,
     injects: usize,
+    job: u32,
 }
 
 impl EndpointBuilder {
@@ -306,6 +307,7 @@ impl EndpointBuilder {
             completions: CompletesOn::Own(256),
             events: 64,
             injects: 16,
+            job: 0,
         }
     }
 
@@ -351,10 +353,17 @@ impl EndpointBuilder {
         self
     }
 
+    /// The job (the tenant) that it is of, less than 2^24; 0 unless said otherwise. Endpoints of different jobs can't be connected.
+    #[must_use]
+    pub fn job(mut self, job: u32) -> Self {
+        self.job = job;
+        self
+    }
+
     /// Opens the endpoint.
     ///
     /// # Errors
-    /// [`CommandError`]: `Argument` if a size is not one that a ring can have, `NoResource` if the
+    /// [`CommandError`]: `Argument` if a size is not one that a ring can have, `InvalidArgument` if the job has more than 24 bits, `NoResource` if the
     /// card has no more endpoints. On a queue that has an endpoint: `Unsupported`, with [`Capabilities::SHARED_COMPLETIONS`] as detail, if the card
     /// has a queue for each endpoint only ([`DeviceLimits::shared_completions`](crate::DeviceLimits::shared_completions)); `Argument` if the queue is of
     /// another domain, or its endpoints are all closed and have left completions on it; `NotFound` while its first endpoint is being closed.
@@ -402,6 +411,7 @@ impl EndpointBuilder {
             event_log2: u32::from(events.log2()),
             event_base: events.address(),
             completion_owner,
+            job: self.job,
         };
         let rings = [send.memory(), list.memory(), &queue_memory, events.memory()];
         let close = Command::CloseEndpoint;
@@ -492,7 +502,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it is connected already, `InvalidArgument` if the peer's Ethernet address is a
-    /// group's.
+    /// group's, or its endpoint is of another job.
     pub fn connect_pair(&self, pair: Pair, peer: &PairAddress) -> Result<(), CommandError> {
         let (mut commands, id) = self.commands_for(|core| core.pair_id(pair))?;
         let argument = ConnectPair {
@@ -503,6 +513,7 @@ impl Endpoint {
             remote_nonce: peer.id.nonce,
             remote_credits: peer.id.credits,
             remote_mac: peer.mac,
+            remote_job: peer.id.job,
         };
         let Nothing {} = commands.call(Command::ConnectPair, &argument)?;
         Ok(())

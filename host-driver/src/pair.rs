@@ -95,7 +95,8 @@ impl PairAddress {
             endpoint: self.id.endpoint,
             epoch: self.id.epoch,
             nonce: self.id.nonce,
-            credits: self.id.credits,
+            credits: self.id.credits as u8,
+            job: self.id.job,
             version: ABI_VERSION,
             ..Default::default()
         }
@@ -111,8 +112,9 @@ impl PairAddress {
             endpoint: found.endpoint,
             epoch: found.epoch,
             nonce: found.nonce,
-            credits: found.credits,
+            credits: found.credits.into(),
             sends: 0,
+            job: found.job,
         };
         let valid = found.version == ABI_VERSION
             && found.reserved0 == 0
@@ -139,6 +141,7 @@ mod tests {
                 nonce: 0xdead_beef,
                 credits: 16,
                 sends: 0,
+                job: 0xab_cdef,
             },
             mac: 0x0605_0403_0202,
         };

@@ -269,6 +269,7 @@ impl RawHost {
             remote_nonce: remote.nonce,
             remote_credits: remote.credits,
             remote_mac: mac,
+            remote_job: remote.job,
         };
         let connected: Result<Nothing, _> = self.command(Command::ConnectPair, &connect);
         connected.expect("connected");
@@ -373,6 +374,7 @@ impl<'a> RawEndpoint<'a> {
                     event_log2,
                     event_base: rings.event.address(),
                     completion_owner: completion_owner.map_or(NO_ENDPOINT, |owner| owner.id),
+                    job: 0,
                 },
             )
             .expect("an endpoint");

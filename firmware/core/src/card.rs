@@ -197,6 +197,8 @@ names! {
         SignalRepeated,
         /// Whoever says that a peer has failed is believed.
         AnyoneBelieved,
+        /// Endpoints are connected whatever jobs they are of.
+        JobIgnored,
     }
 }
 

@@ -24,9 +24,9 @@ use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
     CounterId, CounterValue, Disconnect, DomainId, EndpointId, FailedPeers, FailureCause, Identity,
-    NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, PairId, PairState, PairStatus, PeerState,
-    RegionKey, RegisterRegion, Reserve, Signal, TellFailed, WatchPeers, Words, id_generation,
-    id_index, object_id, reason_word,
+    JOB_BITS, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, PairId, PairState, PairStatus,
+    PeerState, RegionKey, RegisterRegion, Reserve, Signal, TellFailed, WatchPeers, Words,
+    id_generation, id_index, object_id, reason_word,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
@@ -349,6 +349,9 @@ impl<C: Card> Firmware<C> {
         let domain = self.domains.find(open.domain)?;
         let completion_owner = self.completion_owner(open.completion_owner, domain)?;
         let rings = rings(&open)?;
+        if open.job >> JOB_BITS != 0 {
+            return Err(Refusal::argument(10));
+        }
         let index = table::free(
             &mut self.endpoints,
             self.sizes.endpoints,
@@ -361,6 +364,7 @@ impl<C: Card> Firmware<C> {
         self.endpoints[index] = Endpoint {
             state: EndpointState::Opening(0),
             domain,
+            job: open.job,
             completion_owner,
             epoch,
             incarnation: self.card.random(),
@@ -515,6 +519,7 @@ impl<C: Card> Firmware<C> {
             nonce: pair.nonce,
             credits: pair.credits.into(),
             sends: 1 << self.sends_log2,
+            job: endpoint.job,
         }
     }
 
@@ -533,10 +538,13 @@ impl<C: Card> Firmware<C> {
         let remote_epoch = narrow(connect.remote_epoch, 3)?;
         let remote_credits = credits(connect.remote_credits, 5)?;
         let mac = mac(connect.remote_mac, 6)?;
-        let pair = &mut self.pairs[index];
-        if pair.state != State::Open {
+        if self.pairs[index].state != State::Open {
             return Err(BUSY);
         }
+        if !self.is_job_of(self.pairs[index].endpoint.into(), connect.remote_job) {
+            return Err(Refusal::argument(7));
+        }
+        let pair = &mut self.pairs[index];
         pair.peer = Peer::new(mac, endpoint);
         (pair.remote_pair, pair.remote_epoch) = (remote_pair, remote_epoch);
         (pair.remote_credits, pair.peer_nonce) = (remote_credits, connect.remote_nonce);

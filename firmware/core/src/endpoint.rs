@@ -55,6 +55,8 @@ impl Stage {
 pub(crate) struct Endpoint {
     pub(crate) state: EndpointState,
     pub(crate) domain: u8,
+    /// The job that it is of.
+    pub(crate) job: u32,
     /// Place of the endpoint on whose completion queue its requests complete, if that isn't its own.
     pub(crate) completion_owner: Option<u8>,
     pub(crate) generation: u16,
@@ -77,6 +79,7 @@ impl Endpoint {
         Self {
             state: EndpointState::Closed,
             domain: 0,
+            job: 0,
             completion_owner: None,
             generation,
             epoch: 0,

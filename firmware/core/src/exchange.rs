@@ -288,6 +288,10 @@ impl<C: Card> Firmware<C> {
                 remembered_incarnation: remembered.map_or(0, |seen| seen.incarnation),
                 nonce: pair.nonce,
                 peer_nonce: pair.peer_nonce,
+                job: match frame_type {
+                    FrameType::Handshake => endpoint.job,
+                    _ => 0,
+                },
                 ..ManagementBody::default()
             },
         }

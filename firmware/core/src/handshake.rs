@@ -177,6 +177,9 @@ impl<C: Card> Firmware<C> {
             }
             return Ok(());
         }
+        if !self.is_job_of(index, body.job) {
+            return Err((ConnectReason::WrongJob, 0));
+        }
         if let Err(epoch) = self
             .peers
             .judge(source, header.source_epoch, body.incarnation)
@@ -293,6 +296,11 @@ impl<C: Card> Firmware<C> {
             )
             .map(|(index, _)| Some(index))
             .ok_or((ConnectReason::NotAccepting, 0))
+    }
+
+    /// Whether an endpoint is of a job.
+    pub(crate) fn is_job_of(&self, index: usize, job: u32) -> bool {
+        self.endpoints[index].job == job || self.card.is_broken(Break::JobIgnored)
     }
 
     /// Whether a peer remembers an epoch of an endpoint, and an incarnation, that this isn't later than: the card has forgotten it.
@@ -450,6 +458,11 @@ impl<C: Card> Firmware<C> {
                 let (source, epoch) = (frame.source(), header.source_epoch);
                 if self.peers.judge(source, epoch, body.incarnation).is_err() {
                     return;
+                }
+                if !self.is_job_of(self.pairs[index].endpoint.into(), body.job) {
+                    let reason = ConnectReason::WrongJob;
+                    self.refuse(frame, Some(index), reason, 0);
+                    return self.refused(index, Cause::FrameRefuse, reason, 0);
                 }
                 self.end_others(index, epoch, body.incarnation);
                 let pair = &mut self.pairs[index];

@@ -71,6 +71,7 @@ impl<'a> Side<'a> {
             event_log2: 4,
             event_base: ring(3),
             completion_owner: abi::mailbox::NO_ENDPOINT,
+            job: 0,
         };
         self.endpoint = self.command(Command::OpenEndpoint, open).unwrap();
     }

@@ -306,6 +306,29 @@ fn a_connection_that_nobody_accepts_is_refused_with_the_reason_and_leaves_nothin
 }
 
 #[test]
+fn endpoints_of_different_jobs_are_refused_and_those_of_one_job_connect() {
+    let fabric = fabric();
+    let open = |card, job| {
+        let device = Device::open(fabric.transport(card)).unwrap();
+        device
+            .alloc_pd()
+            .unwrap()
+            .endpoint()
+            .job(job)
+            .open()
+            .unwrap()
+    };
+    let (mine, theirs) = (open(0, 7), open(1, 8));
+    theirs.listen(4).unwrap();
+    let refused = mine.connect(&theirs.address(), 4, TIMEOUT);
+    let (reason, detail) = (ConnectReason::WrongJob, 0);
+    assert_eq!(refused, Err(ConnectError::Refused { reason, detail }));
+    drop(mine);
+    let like = open(0, 8);
+    like.connect(&theirs.address(), 4, TIMEOUT).unwrap();
+}
+
+#[test]
 fn frames_that_are_lost_are_asked_for_again() {
     let fabric = fabric();
     let (_, a, _) = open(&fabric, 0);

@@ -391,7 +391,7 @@ fn without_gates(calls: &[Call]) -> Names {
 }
 
 /// Commands that each have an argument out of range.
-const INVALID: [Call; 10] = [
+const INVALID: [Call; 11] = [
     |a| a.endpoint.open_pair(0).err(),
     |a| a.endpoint.open_pair(17).err(),
     |a| a.endpoint.listen(0).err(),
@@ -415,6 +415,15 @@ const INVALID: [Call; 10] = [
         changed.emit(&mut bytes);
         let group = host_driver::PairAddress::from_bytes(&bytes).unwrap();
         a.endpoint.connect_pair(pair, &group).err()
+    },
+    |a| {
+        let (pair, address) = a.endpoint.open_pair(1).unwrap();
+        let mut bytes = address.to_bytes();
+        let mut changed = abi::address::PairAddressView::new_unchecked(&bytes).to_repr();
+        changed.job += 1;
+        changed.emit(&mut bytes);
+        let stranger = host_driver::PairAddress::from_bytes(&bytes).unwrap();
+        a.endpoint.connect_pair(pair, &stranger).err()
     },
 ];
 
@@ -894,6 +903,9 @@ const ROWS: &[Row] = &[
     // endpoint
     ("endpoint", "`Argument`", || {
         asked(|a, _| a.pd.endpoint().send_ring(3).open().err())
+    }),
+    ("endpoint", "`Refused` with `InvalidArgument`", || {
+        asked(|a, _| a.pd.endpoint().job(1 << 24).open().err())
     }),
     ("endpoint", "`Refused` with `NoResource`", || {
         asked(|a, _| until(|| a.pd.endpoint().open()))

@@ -184,6 +184,7 @@ fn noticed_by(broken: Break) -> fn() {
             peers::each_signal_arrives_once_and_in_order_whatever_happens_to_the_frames
         }
         Break::AnyoneBelieved => peers::a_failure_is_told_to_those_that_are_chosen,
+        Break::JobIgnored => network::endpoints_of_different_jobs_are_never_connected,
     }
 }
 

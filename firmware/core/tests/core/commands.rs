@@ -61,6 +61,7 @@ fn rings(domain: u32) -> OpenEndpoint {
         event_log2: 4,
         event_base: 0x8000,
         completion_owner: NO_ENDPOINT,
+        job: 0,
     }
 }
 
@@ -96,6 +97,7 @@ fn connect(pair: u32) -> ConnectPair {
         remote_nonce: 0xaaaa_5555,
         remote_credits: 4,
         remote_mac: 0x0102_0304_0506,
+        remote_job: 0,
     }
 }
 
@@ -188,6 +190,13 @@ fn each_ring_is_checked_and_the_refusal_names_the_argument() {
             8,
             OpenEndpoint {
                 event_base: 1,
+                ..good
+            },
+        ),
+        (
+            10,
+            OpenEndpoint {
+                job: 1 << 24,
                 ..good
             },
         ),
@@ -456,6 +465,13 @@ fn what_a_peer_can_not_be_is_refused() {
             6,
             ConnectPair {
                 remote_mac: 1 << 48,
+                ..good
+            },
+        ),
+        (
+            7,
+            ConnectPair {
+                remote_job: 1,
                 ..good
             },
         ),

@@ -67,6 +67,8 @@ pub struct World {
     /// Frames seen, to be repeated by somebody hostile.
     pub seen: Vec<(usize, usize, FrameWords)>,
     domains: Vec<u32>,
+    /// Job that the next endpoint is opened for.
+    pub job: u32,
     /// Open endpoints of each card, and pairs: id, and whether `Accept` made it.
     pub endpoints: Vec<Vec<u32>>,
     pub pairs: Vec<Vec<(u32, bool)>>,
@@ -102,6 +104,7 @@ impl World {
             weather,
             seen: Vec::new(),
             domains: vec![0; cards],
+            job: 0,
             endpoints: vec![Vec::new(); cards],
             pairs: vec![Vec::new(); cards],
             closed: vec![Vec::new(); cards],
@@ -288,6 +291,7 @@ impl World {
             completion_log2: 4,
             event_log2: 4,
             completion_owner: NO_ENDPOINT,
+            job: self.job,
             ..OpenEndpoint::default()
         };
         give(&mut self.cards[card], Command::OpenEndpoint, open);
@@ -947,6 +951,50 @@ pub fn a_refusal_says_why() {
         1,
         "the other offer waits for somebody else"
     );
+}
+
+#[test]
+pub fn endpoints_of_different_jobs_are_never_connected() {
+    const JOB: u32 = 0xab_cdef;
+    let mut world = two(1, CALM);
+    let refused = u32::from(ConnectReason::WrongJob.code());
+    world.job = JOB;
+    for card in 0..2 {
+        world.open_endpoint(card);
+    }
+    world.pass(20_000);
+    world.accept(1, 1);
+    world.connect(0, 0, 1, 1, 0);
+    world.pass(20_000);
+    promise_eq!(last(&mut world, 0), (PairState::Refused, refused));
+    promise_eq!(
+        connected(&mut world, 1),
+        0,
+        "the offer waits for its own job"
+    );
+    world.connect(0, 1, 1, 1, 0);
+    world.pass(20_000);
+    promise_eq!(last(&mut world, 0), DONE);
+
+    // Somebody tells the acceptor what it wants to hear. Its answer tells the initiator.
+    world.accept(1, 1);
+    world.connect(0, 0, 1, 1, 0);
+    let (_, _, wire) = world.flying.pop_first().expect("a request").1;
+    let Wire::Firmware(mut words) = wire else {
+        panic!("a request");
+    };
+    let mut told = body(&words);
+    promise_eq!(told.job, 0);
+    told.job = JOB;
+    let at = FrameHeader::BYTES / 4;
+    for (pair, word) in words[at..].chunks_exact_mut(2).zip(told.to_words()) {
+        (pair[0], pair[1]) = (word as u32, (word >> 32) as u32);
+    }
+    world.fly(0, 1, Wire::Firmware(words), 1);
+    world.pass(20_000);
+    promise_eq!(last(&mut world, 0), (PairState::Refused, refused));
+    world.pass(CONNECT_TIMEOUT);
+    promise_eq!(connected(&mut world, 1), 1, "only that of its own job");
 }
 
 #[test]
