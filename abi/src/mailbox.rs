@@ -257,6 +257,9 @@ words! {
         completion_owner: u32,
         /// The job (the tenant) that the endpoint is of: less than 2^24. Endpoints of different jobs can't be connected. Whoever owns the mailbox says which it is.
         job: u32,
+        /// Sends that the card is to hold of each of its pairs: a power of two up to `MAX_SENDS`, or 0 for as many as all pairs can have. A pair gets the
+        /// longest run up to it that can be had when it is opened, and never less than with 0; `sends` of its answer says how many.
+        pair_sends: u32,
     }
     /// Answer of `OpenEndpoint`.
     EndpointId {

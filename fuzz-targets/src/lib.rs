@@ -132,6 +132,7 @@ fn connected() -> (Card, PairId, u32) {
         event_base: RINGS + 0x3000,
         completion_owner: NO_ENDPOINT,
         job: 0,
+        pair_sends: 0,
     };
     let EndpointId { endpoint, .. } = give(&mut card, Command::OpenEndpoint, &open);
     let open = OpenPair {

@@ -296,6 +296,7 @@ pub struct EndpointBuilder {
     events: usize,
     injects: usize,
     job: u32,
+    pair_sends: u16,
 }
 
 impl EndpointBuilder {
@@ -308,6 +309,7 @@ impl EndpointBuilder {
             events: 64,
             injects: 16,
             job: 0,
+            pair_sends: 0,
         }
     }
 
@@ -360,10 +362,20 @@ impl EndpointBuilder {
         self
     }
 
+    /// Sends that the card is to hold of each of its pairs: a power of two up to 64, or 0, the default, for as many as all pairs can have
+    /// ([`DeviceLimits::pair_sends`](crate::DeviceLimits::pair_sends)). A pair gets what can be had up to that when it is opened, and never less than that default;
+    /// the library keeps what is posted beyond it. A pair over a long way, or with a peer that has many credits to give, needs more to keep it busy.
+    #[must_use]
+    pub fn pair_sends(mut self, sends: u16) -> Self {
+        self.pair_sends = sends;
+        self
+    }
+
     /// Opens the endpoint.
     ///
     /// # Errors
-    /// [`CommandError`]: `Argument` if a size is not one that a ring can have, `InvalidArgument` if the job has more than 24 bits, `NoResource` if the
+    /// [`CommandError`]: `Argument` if a size is not one that a ring can have, `InvalidArgument` if the job has more than 24 bits or
+    /// the sends of a pair are no power of two up to 64, `NoResource` if the
     /// card has no more endpoints. On a queue that has an endpoint: `Unsupported`, with [`Capabilities::SHARED_COMPLETIONS`] as detail, if the card
     /// has a queue for each endpoint only ([`DeviceLimits::shared_completions`](crate::DeviceLimits::shared_completions)); `Argument` if the queue is of
     /// another domain, or its endpoints are all closed and have left completions on it; `NotFound` while its first endpoint is being closed.
@@ -412,6 +424,7 @@ impl EndpointBuilder {
             event_base: events.address(),
             completion_owner,
             job: self.job,
+            pair_sends: self.pair_sends.into(),
         };
         let rings = [send.memory(), list.memory(), &queue_memory, events.memory()];
         let close = Command::CloseEndpoint;

@@ -55,7 +55,8 @@ pub struct DeviceLimits {
     pub unexpected_messages: usize,
     /// Credits of one pair.
     pub pair_credits: usize,
-    /// Sends of one pair that the card holds, from when they are posted until they complete; the library keeps what is posted beyond.
+    /// Sends of one pair that the card holds, from when they are posted until they complete, unless its endpoint was opened for
+    /// [more](crate::EndpointBuilder::pair_sends); the library keeps what is posted beyond.
     pub pair_sends: usize,
     /// Longest message, in bytes.
     pub message_bytes: u64,

@@ -175,7 +175,7 @@ class Endpoint:
         card, value, layout = self.card, self.card.book.value, self.card.book.layout
         work, completion, event = value["REQUEST_BYTES"], value["COMPLETION_BYTES"], value["EVENT_BYTES"]
         sizes = {"send": (send, work), "list": (receive, work), "completion": (completions, completion), "event": (events, event)}
-        bases, arguments = {}, {"completion_owner": value["NO_ENDPOINT"], "job": 0}
+        bases, arguments = {}, {"completion_owner": value["NO_ENDPOINT"], "job": 0, "pair_sends": 0}
         for ring, (size, entry_bytes) in sizes.items():
             bases[ring] = card.platform.allocate(size * entry_bytes, value["RING_ALIGN"])
             arguments |= {f"{ring}_log2": size.bit_length() - 1, f"{ring}_base": bases[ring]}

@@ -375,6 +375,7 @@ impl<'a> RawEndpoint<'a> {
                     event_base: rings.event.address(),
                     completion_owner: completion_owner.map_or(NO_ENDPOINT, |owner| owner.id),
                     job: 0,
+                    pair_sends: 0,
                 },
             )
             .expect("an endpoint");

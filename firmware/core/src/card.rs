@@ -87,6 +87,8 @@ names! {
         Oversubscribed,
         /// All pairs have the first run of descriptors.
         RunsOverlap,
+        /// A long run takes what is reserved for others.
+        RunsTakeReserved,
         /// What a closed pair drew from a reservation stays drawn.
         ReservationLeaked,
         /// The cookie is one side's nonce.

@@ -20,7 +20,7 @@ use abi::control::{
     Counter, EndpointSetup, Operation, PairReport, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
     RegionSetup, region_key, ring_index,
 };
-use abi::limits::{EAGER_MAX, MAX_CREDITS};
+use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS};
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
     CounterId, CounterValue, Disconnect, DomainId, EndpointId, FailedPeers, FailureCause, Identity,
@@ -352,6 +352,10 @@ impl<C: Card> Firmware<C> {
         if open.job >> JOB_BITS != 0 {
             return Err(Refusal::argument(10));
         }
+        let sends = open.pair_sends;
+        if sends != 0 && (sends > MAX_SENDS.into() || !sends.is_power_of_two()) {
+            return Err(Refusal::argument(11));
+        }
         let index = table::free(
             &mut self.endpoints,
             self.sizes.endpoints,
@@ -365,6 +369,7 @@ impl<C: Card> Firmware<C> {
             state: EndpointState::Opening(0),
             domain,
             job: open.job,
+            sends_log2: sends.checked_ilog2().unwrap_or(0) as u8,
             completion_owner,
             epoch,
             incarnation: self.card.random(),
@@ -452,8 +457,12 @@ impl<C: Card> Firmware<C> {
 
     /// What nobody has, but for what `except` has reserved.
     fn room(&self, except: Option<usize>) -> Room {
-        let limit = (self.sizes.pairs, self.sizes.unexpected);
-        let room = Room::beside(&self.pairs, &self.endpoints, limit, except);
+        let card = Room {
+            pairs: self.sizes.pairs,
+            envelopes: self.sizes.unexpected,
+            units: self.runs.units,
+        };
+        let room = Room::beside(&self.pairs, &self.endpoints, card, except);
         match self.card.is_broken(Break::Oversubscribed) {
             true => Room {
                 envelopes: u32::MAX,
@@ -485,6 +494,15 @@ impl<C: Card> Firmware<C> {
                 detail: (u32::from(reserved) + room.envelopes).min(MAX_CREDITS.into()),
             });
         }
+        // One unit is the pair's own, of the room or of the reservation; beyond that it may have what nobody else is to have.
+        let most = match self.card.is_broken(Break::RunsTakeReserved) {
+            true => u32::MAX,
+            false => room.units + u32::from(drawn),
+        };
+        let run = self
+            .runs
+            .find(&self.pairs, owner.sends_log2, most)
+            .ok_or(Refusal::new(MailboxStatus::NoResource))?;
         let index = table::free(
             &mut self.pairs,
             self.sizes.pairs,
@@ -503,6 +521,7 @@ impl<C: Card> Firmware<C> {
             credits,
             held_credits: credits.max(reserved),
             drawn,
+            run,
             ..Pair::closed(self.pairs[index].generation.wrapping_add(1))
         };
         self.go(index, cause, state);
@@ -518,7 +537,7 @@ impl<C: Card> Firmware<C> {
             epoch: pair.epoch.into(),
             nonce: pair.nonce,
             credits: pair.credits.into(),
-            sends: 1 << self.sends_log2,
+            sends: 1 << (self.runs.unit_log2 + pair.run.log2),
             job: endpoint.job,
         }
     }

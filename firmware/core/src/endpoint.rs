@@ -69,6 +69,8 @@ pub(crate) struct Endpoint {
     pub(crate) reserved_credits: u8,
     /// Of these, those in use.
     pub(crate) drawn_pairs: u16,
+    /// Log2 of the sends that its pairs are to have descriptors for.
+    pub(crate) sends_log2: u8,
     /// How its peers are watched.
     pub(crate) watch: Watch,
 }
@@ -87,6 +89,7 @@ impl Endpoint {
             reserved_pairs: 0,
             reserved_credits: 0,
             drawn_pairs: 0,
+            sends_log2: 0,
             watch: Watch {
                 interval: 0,
                 looks: 0,

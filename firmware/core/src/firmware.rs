@@ -27,9 +27,9 @@ use crate::pair::{Held, Pair};
 use crate::peers::Peers;
 use crate::persistent::Persistent;
 use crate::region::{Region, RegionState, Tags};
+use crate::runs::Runs;
 use abi::control::{
-    CardSetup, DATA_WORDS, EventSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport,
-    PairSetup, equal_sends_log2,
+    CardSetup, DATA_WORDS, EventSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport, PairSetup,
 };
 use abi::event;
 use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
@@ -142,8 +142,7 @@ pub struct Firmware<C> {
     pub(crate) asks: PairBits,
     /// When peers are looked at next.
     pub(crate) next_round: Option<u32>,
-    /// Log2 of the run of descriptors that each pair has for its sends.
-    pub(crate) sends_log2: u8,
+    pub(crate) runs: Runs,
     /// A bit for each pair that may need the gates.
     work: PairBits,
     next_pair: usize,
@@ -210,7 +209,10 @@ impl<C: Card> Firmware<C> {
             signals: Deque::new(),
             asks: PairBits::default(),
             next_round: None,
-            sends_log2: equal_sends_log2(sizes.descriptors, cap(sizes.pairs, MAX_PAIRS)),
+            runs: Runs::of(&Sizes {
+                pairs: cap(sizes.pairs, MAX_PAIRS),
+                ..sizes
+            }),
             work: PairBits::default(),
             next_pair: 0,
             under_way: None,
@@ -695,9 +697,9 @@ impl<C: Card> Firmware<C> {
                     slots: pair.slots,
                     sends_first: match self.card.is_broken(Break::RunsOverlap) {
                         true => 0,
-                        false => (index as u16) << self.sends_log2,
+                        false => u16::from(pair.run.first) << self.runs.unit_log2,
                     },
-                    sends_log2: self.sends_log2,
+                    sends_log2: self.runs.unit_log2 + pair.run.log2,
                     ..PairSetup::default()
                 };
                 self.request_for_pair(Operation::PairSet, index, &setup.to_words());

@@ -32,6 +32,7 @@ mod peers;
 mod persistent;
 mod region;
 mod repeat;
+mod runs;
 mod table;
 pub mod watch;
 

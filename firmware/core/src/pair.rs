@@ -8,6 +8,7 @@ use crate::argument::Refusal;
 use crate::connection::State;
 use crate::endpoint::{Endpoint, EndpointState};
 use crate::peers::Peer;
+use crate::runs::Run;
 use abi::event::Cause;
 use abi::limits::MAX_CREDITS;
 use abi::mailbox::{ConnectReason, FailureCause, PeerState, object_id};
@@ -58,6 +59,8 @@ pub(crate) struct Pair {
     pub(crate) initiated: bool,
     /// It was made by `Accept`, and is offered again if a connection comes to nothing.
     pub(crate) is_offer: bool,
+    /// Its descriptors.
+    pub(crate) run: Run,
     /// It was drawn from the endpoint's reservation.
     pub(crate) drawn: bool,
     /// Its state in the gates is to be read.
@@ -107,6 +110,7 @@ impl Pair {
             wanted: Held::Absent,
             initiated: false,
             is_offer: false,
+            run: Run { first: 0, log2: 0 },
             drawn: false,
             to_read: false,
             tell_connected: false,
@@ -150,25 +154,23 @@ impl Pair {
     }
 }
 
-/// Pairs and envelopes that nobody has.
+/// Pairs, envelopes and units of descriptors that nobody has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) pairs: u32,
     pub(crate) envelopes: u32,
+    pub(crate) units: u32,
 }
 
 impl Room {
-    /// What is left beside the open pairs and what endpoints have reserved, but for `except`'s reservation.
+    /// What is left of a card's beside the open pairs and what endpoints have reserved, but for `except`'s reservation.
     pub(crate) fn beside(
         pairs: &[Pair],
         endpoints: &[Endpoint],
-        limit: (u32, u32),
+        card: Self,
         except: Option<usize>,
     ) -> Self {
-        let mut room = Self {
-            pairs: limit.0,
-            envelopes: limit.1,
-        };
+        let mut room = card;
         for pair in pairs.iter().filter(|pair| pair.state != State::Closed) {
             let spared = except == Some(usize::from(pair.endpoint));
             let held = match spared {
@@ -177,6 +179,7 @@ impl Room {
             };
             room.pairs = room.pairs.saturating_sub(1);
             room.envelopes = room.envelopes.saturating_sub(held.into());
+            room.units = room.units.saturating_sub(1 << pair.run.log2);
         }
         for (k, endpoint) in endpoints.iter().enumerate() {
             if except != Some(k) && endpoint.state != EndpointState::Closed {
@@ -184,6 +187,7 @@ impl Room {
                 let envelopes = left * u32::from(endpoint.reserved_credits);
                 room.pairs = room.pairs.saturating_sub(left);
                 room.envelopes = room.envelopes.saturating_sub(envelopes);
+                room.units = room.units.saturating_sub(left);
             }
         }
         room
@@ -191,10 +195,11 @@ impl Room {
 
     /// Refuses what doesn't fit: `pairs` of `credits` envelopes each.
     pub(crate) fn admit(self, pairs: u32, credits: u32) -> Result<(), Refusal> {
-        if pairs > self.pairs {
+        let detail = self.pairs.min(self.units);
+        if pairs > detail {
             return Err(Refusal {
                 status: MailboxStatus::NoResource,
-                detail: self.pairs,
+                detail,
             });
         }
         let most = self

@@ -72,6 +72,7 @@ impl<'a> Side<'a> {
             event_base: ring(3),
             completion_owner: abi::mailbox::NO_ENDPOINT,
             job: 0,
+            pair_sends: 0,
         };
         self.endpoint = self.command(Command::OpenEndpoint, open).unwrap();
     }

@@ -2,8 +2,8 @@
 
 use host_driver::transport::PauseResult;
 use host_driver::{
-    Access, Buffer, CompletionQueue, Device, Endpoint, Pair, PostError, ProtectionDomain, Request,
-    Source, TaggedReceive, TaggedSend, WaitError, WorkCompletion,
+    Access, Buffer, CompletionQueue, Device, Endpoint, EndpointBuilder, Pair, PostError,
+    ProtectionDomain, Request, Source, TaggedReceive, TaggedSend, WaitError, WorkCompletion,
 };
 use soft_card::{Flaw, Sizes, SoftFabric, SoftOptions};
 use std::cell::Cell;
@@ -141,11 +141,21 @@ pub fn connected(fabric: &SoftFabric, credits: u16) -> (Side, Side) {
 
 /// The same, with completion queues of so many entries.
 pub fn sized(fabric: &SoftFabric, credits: u16, completions: usize) -> (Side, Side) {
+    opened(fabric, credits, |pd| {
+        pd.endpoint().completion_queue(completions)
+    })
+}
+
+/// The same, of endpoints that are opened so.
+pub fn opened(
+    fabric: &SoftFabric,
+    credits: u16,
+    builder: impl Fn(&ProtectionDomain) -> EndpointBuilder,
+) -> (Side, Side) {
     let open = |card: usize| {
         let device = Device::open(fabric.transport(card)).expect("a card");
         let pd = device.alloc_pd().expect("a domain");
-        let builder = pd.endpoint().completion_queue(completions);
-        let endpoint = builder.inject_buffers(4).open().expect("an endpoint");
+        let endpoint = builder(&pd).inject_buffers(4).open().expect("an endpoint");
         let (_, memory) = pd.reg_mr(1 << 20, Access::ReadWrite).expect("a region");
         let (pair, address) = endpoint.open_pair(credits).expect("a pair");
         let side = Side {

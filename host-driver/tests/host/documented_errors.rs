@@ -905,7 +905,10 @@ const ROWS: &[Row] = &[
         asked(|a, _| a.pd.endpoint().send_ring(3).open().err())
     }),
     ("endpoint", "`Refused` with `InvalidArgument`", || {
-        asked(|a, _| a.pd.endpoint().job(1 << 24).open().err())
+        let jobs = asked(|a, _| a.pd.endpoint().job(1 << 24).open().err());
+        let sends = asked(|a, _| a.pd.endpoint().pair_sends(24).open().err());
+        assert_eq!(jobs, sends);
+        jobs
     }),
     ("endpoint", "`Refused` with `NoResource`", || {
         asked(|a, _| until(|| a.pd.endpoint().open()))

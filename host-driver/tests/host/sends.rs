@@ -1,6 +1,6 @@
 //! More sends of a pair than the card holds: the program sees nothing of it.
 
-use crate::common::{PATIENCE, Side, able, connected, fabric, options, sized};
+use crate::common::{PATIENCE, Side, able, connected, fabric, opened, options, sized};
 use host_driver::{
     Buffer, CommandError, PostError, Request, RequestState, SendLimits, TaggedSend, WaitError,
     WcKind, WcStatus,
@@ -103,6 +103,24 @@ pub fn a_card_gets_as_many_sends_of_a_pair_as_it_has_descriptors_for() {
         assert_eq!(take(&a, &mut b, 100), bytes(0..100));
         assert_eq!(ended(&a, 100), all(0..100, WcStatus::Success));
     }
+}
+
+#[test]
+fn a_card_holds_as_many_sends_of_a_pair_as_its_endpoint_was_opened_for() {
+    let mut options = options();
+    options.sizes.descriptors = 64;
+    let fabric = SoftFabric::new(options);
+    let (mut a, mut b) = opened(&fabric, 1, |pd| {
+        pd.endpoint().completion_queue(128).pair_sends(32)
+    });
+    assert_eq!(a.device.limits().pair_sends, 8);
+    // There are descriptors for a second pair like it, and for none beside these.
+    let second = a.endpoint.open_pair(1);
+    assert!(second.is_ok() && a.endpoint.open_pair(1).is_err());
+    post(&mut a, 0..100);
+    assert_eq!(a.endpoint.query().kept, 100 - 32);
+    assert_eq!(take(&a, &mut b, 100), bytes(0..100));
+    assert_eq!(ended(&a, 100), all(0..100, WcStatus::Success));
 }
 
 #[test]

@@ -102,9 +102,6 @@ impl Pattern {
     }
 }
 
-/// Sends of a pair that its host has outstanding at most.
-const OUTSTANDING: u16 = 8;
-
 /// What is measured in one run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
@@ -127,7 +124,8 @@ impl Case {
     /// Requests of one direction of a pair that its host keeps outstanding.
     fn window(&self, is_send: bool) -> usize {
         match is_send {
-            true => usize::from(self.credits.min(OUTSTANDING)),
+            // The card is asked to hold them all.
+            true => usize::from(self.credits),
             // As many as the sender has, and as many again on the way.
             false if self.posted => 2 * usize::from(self.credits),
             false => usize::from(self.credits),
@@ -351,7 +349,9 @@ impl Node {
         let peers = case.pattern.peers(host.card(), case.pairs);
         let device = Device::open(Arc::new(host.transport()))?;
         let pd = device.alloc_pd()?;
-        let builder = pd.endpoint().send_ring(RING).list_ring(RING);
+        let held = case.credits.next_power_of_two();
+        let builder = pd.endpoint().pair_sends(held);
+        let builder = builder.send_ring(RING).list_ring(RING);
         let endpoint = builder.completion_queue(2 * RING).open()?;
         let mut pairs = Vec::new();
         let mut addresses = Vec::new();

@@ -84,6 +84,9 @@ fn noticed_by(broken: Break) -> fn() {
         Break::RunsOverlap => {
             commands::each_pair_has_descriptors_of_its_own
         }
+        Break::RunsTakeReserved => {
+            commands::a_pair_gets_as_many_descriptors_as_its_endpoint_asked_for_if_they_can_be_had
+        }
         Break::ReservationLeaked => {
             network::a_reservation_is_there_again_when_its_pairs_are_closed
         }

@@ -62,6 +62,7 @@ fn rings(domain: u32) -> OpenEndpoint {
         event_base: 0x8000,
         completion_owner: NO_ENDPOINT,
         job: 0,
+        pair_sends: 0,
     }
 }
 
@@ -197,6 +198,20 @@ fn each_ring_is_checked_and_the_refusal_names_the_argument() {
             10,
             OpenEndpoint {
                 job: 1 << 24,
+                ..good
+            },
+        ),
+        (
+            11,
+            OpenEndpoint {
+                pair_sends: 24,
+                ..good
+            },
+        ),
+        (
+            11,
+            OpenEndpoint {
+                pair_sends: 128,
                 ..good
             },
         ),
@@ -383,6 +398,54 @@ pub fn each_pair_has_descriptors_of_its_own() {
         let setup = fw.card().pairs[&id_index(pair.pair)].setup;
         promise_eq!(1 << setup.sends_log2, pair.sends);
         promise_eq!(pair.sends, 8);
+    }
+}
+
+/// Eight units of eight: a long run takes what nobody else is to have, and a reservation is kept.
+#[test]
+pub fn a_pair_gets_as_many_descriptors_as_its_endpoint_asked_for_if_they_can_be_had() {
+    let mut fw = firmware();
+    let narrow = endpoint(&mut fw).endpoint;
+    let DomainId { domain } = call(&mut fw, Command::OpenDomain, Nothing {}).unwrap();
+    let pair_sends = 32;
+    let open = OpenEndpoint {
+        pair_sends,
+        ..rings(domain)
+    };
+    let wide: EndpointId = call(&mut fw, Command::OpenEndpoint, open).unwrap();
+    let mut take = |endpoint| {
+        let pair = open_pair(&mut fw, endpoint, 1)?;
+        call::<_, Nothing>(&mut fw, Command::ConnectPair, connect(pair.pair)).unwrap();
+        Ok((pair.pair, pair.sends))
+    };
+    let first = take(narrow).unwrap();
+    let second = take(wide.endpoint).unwrap();
+    promise_eq!((first.1, second.1), (8, 32));
+    // Three units are left, of which two are together.
+    let third = take(wide.endpoint).unwrap();
+    promise_eq!(third.1, 16);
+    let fourth = take(wide.endpoint).unwrap();
+    promise_eq!(fourth.1, 8);
+    let full: Result<_, (MailboxStatus, u32)> = take(narrow);
+    promise_eq!(full, Err((MailboxStatus::NoResource, 0)));
+    for (pair, _) in [second, third, fourth] {
+        let _: Nothing = call(&mut fw, Command::ClosePair, Pair { pair }).unwrap();
+    }
+    // Seven are free again, of which six are kept for others.
+    let reserve = Reserve {
+        endpoint: narrow,
+        pairs: 6,
+        credits: 1,
+    };
+    let _: Nothing = call(&mut fw, Command::Reserve, reserve).unwrap();
+    let mut take = |endpoint| {
+        let pair = open_pair(&mut fw, endpoint, 1)?;
+        Ok::<_, (MailboxStatus, u32)>(pair.sends)
+    };
+    promise_eq!(take(wide.endpoint), Ok(8));
+    promise_eq!(take(wide.endpoint), Err((MailboxStatus::NoResource, 0)));
+    for _ in 0..6 {
+        promise_eq!(take(narrow), Ok(8));
     }
 }
 
