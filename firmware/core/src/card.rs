@@ -201,6 +201,18 @@ names! {
         AnyoneBelieved,
         /// Endpoints are connected whatever jobs they are of.
         JobIgnored,
+        /// A drain's coordinator that takes over proposes anew what may have been decided.
+        DrainAcceptedForgotten,
+        /// A member of a drain accepts a proposal of an earlier coordinator than it has reported to.
+        DrainOldBallotHeard,
+        /// A drain's coordinator proposes only the failures that it knows of itself.
+        DrainUnionForgotten,
+        /// A drain's coordinator proposes before all that live have flushed.
+        DrainReportsNotAwaited,
+        /// A drain's coordinator decides before all that live have accepted.
+        DrainAcceptancesNotAwaited,
+        /// A member of a drain accepts before its host has swept.
+        DrainSweepNotAwaited,
     }
 }
 

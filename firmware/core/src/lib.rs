@@ -15,6 +15,7 @@
 #[macro_use]
 mod names;
 
+pub mod agreement;
 mod argument;
 mod audit;
 mod bits;

@@ -3,7 +3,7 @@
 //! A test notices by an assertion about what was promised, [`promise!`] or [`promise_eq!`], of its own or of the gates that it runs on: a panic of
 //! any other kind is no notice.
 
-use crate::{commands, network, peers};
+use crate::{agreement, commands, network, peers};
 use firmware_core::Break;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -188,6 +188,12 @@ fn noticed_by(broken: Break) -> fn() {
         }
         Break::AnyoneBelieved => peers::a_failure_is_told_to_those_that_are_chosen,
         Break::JobIgnored => network::endpoints_of_different_jobs_are_never_connected,
+        Break::DrainAcceptedForgotten
+        | Break::DrainOldBallotHeard
+        | Break::DrainUnionForgotten
+        | Break::DrainReportsNotAwaited
+        | Break::DrainAcceptancesNotAwaited
+        | Break::DrainSweepNotAwaited => agreement::survivors_agree_whoever_fails_at_whatever_moment,
     }
 }
 

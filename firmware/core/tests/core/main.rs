@@ -1,5 +1,6 @@
 //! The firmware's decisions against gates that check every control request they get, alone and several cards together.
 
+mod agreement;
 mod breaks;
 mod commands;
 mod gates;
