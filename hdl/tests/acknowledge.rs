@@ -165,6 +165,7 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
         }
         let waits = waiting.get(gathered_pair).copied().unwrap_or(false);
         bench.set("gathered", waits);
+        bench.set("wire_busy", talking && rng.random_bool(busy));
         // As Framer does: a frame begins seldom, and its numbers are looked up in that cycle.
         let message = size.pair(rng);
         let sends = !begun && waiting[message] && rng.random_bool(willing / 10.0);
@@ -305,6 +306,8 @@ fn peers_learn_what_has_changed_and_lookups_are_exact() {
 
 /// A pair whose message waits for its frame, and nothing else.
 struct Alone {
+    /// The input that says so: a message of the pair waits, or another one.
+    waits: &'static str,
     bench: Bench,
     cycle: u64,
 }
@@ -313,7 +316,7 @@ impl Alone {
     const PAIR: usize = 1;
     const CREDITS: u8 = 8;
 
-    fn new(delay: u16) -> Self {
+    fn new(delay: u16, waits: &'static str) -> Self {
         let mut bench = Bench::open("acknowledge_tiny");
         set_delay(&mut bench, delay);
         let setup = PairSetup {
@@ -327,8 +330,12 @@ impl Alone {
             &setup.to_words(),
         );
         bench.set("lookup_pair", Self::PAIR as u64);
-        bench.set("gathered", true);
-        Self { bench, cycle: 0 }
+        bench.set(waits, true);
+        Self {
+            waits,
+            bench,
+            cycle: 0,
+        }
     }
 
     /// A message becomes safe, and its envelope free.
@@ -366,9 +373,15 @@ impl Alone {
 
 /// What is told alone, and when.
 fn an_acknowledgement_that_waits(_: &mut ChaCha8Rng) {
+    for waits in ["gathered", "wire_busy"] {
+        it_waits(waits);
+    }
+}
+
+fn it_waits(waits: &'static str) {
     const DELAY: u64 = 200;
     // No message comes by: the delay passes.
-    let mut pair = Alone::new(DELAY as u16);
+    let mut pair = Alone::new(DELAY as u16, waits);
     pair.update();
     assert!(!pair.tells(DELAY - 20), "it doesn't wait for the message");
     assert!(pair.tells(40), "it waits for longer than the delay");
@@ -384,7 +397,7 @@ fn an_acknowledgement_that_waits(_: &mut ChaCha8Rng) {
     // The message doesn't come any more.
     pair.update();
     assert!(!pair.tells(DELAY / 2));
-    pair.bench.set("gathered", false);
+    pair.bench.set(pair.waits, false);
     assert!(pair.tells(20), "it waits for a message that there isn't");
     // A message goes out while the control frame is on offer.
     pair.begins(false);
@@ -392,7 +405,7 @@ fn an_acknowledgement_that_waits(_: &mut ChaCha8Rng) {
         !pair.tells(2 * DELAY),
         "it goes although a message overtook it"
     );
-    pair.bench.set("gathered", true);
+    pair.bench.set(pair.waits, true);
     // Half of the credits wait.
     for _ in 1..Alone::CREDITS / 2 {
         pair.update();

@@ -237,6 +237,7 @@ impl Logic for LinkBench {
         join!(self.acknowledge.control_frame => self.framer.control_frame);
         self.gather.gathered_pair.next = self.acknowledge.gathered_pair.val();
         self.acknowledge.gathered.next = self.gather.gathered.val();
+        self.acknowledge.wire_busy.next = self.gather.message.valid.val();
         self.acknowledge.lookup_pair.next = self.framer.lookup_pair.val();
         self.acknowledge.lookup_begins.next = self.framer.lookup_begins.val();
         self.framer.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();

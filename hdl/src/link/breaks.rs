@@ -211,6 +211,9 @@ pub fn acknowledge() -> Vec<Break> {
         Break::new("remembers_what_was_said").force::<Acknowledge>("forgets_said", "false"),
         // Numbers go alone although a message of the pair waits for its frame.
         Break::new("waits_for_no_message").force::<Acknowledge>("waits", "false"),
+        // Only a message of the pair itself is waited for, and a busy wire carries a frame for each number.
+        Break::new("waits_for_its_own_only")
+            .force::<Acknowledge>("waits", "gathered & !many_credits & !waited_enough"),
         // Numbers wait for a message's frame however long it takes.
         Break::new("waits_for_ever").force::<Acknowledge>("waited_enough", "false"),
         // Credits that the peer needs wait, too.

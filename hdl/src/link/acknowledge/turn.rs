@@ -1,6 +1,6 @@
 //! A pair's turn: whether its numbers go alone, wait for a frame of its own messages, or have gone already; and the offer of the frame.
 //!
-//! Numbers wait while a message of the pair waits for its frame, until half of the pair's credits wait with them or `acknowledge_delay` of `CardSetup`
+//! Numbers wait while a message of the pair waits for its frame, or any message for the wire, until half of the pair's credits wait with them or `acknowledge_delay` of `CardSetup`
 //! has passed.
 
 use super::{Acknowledge, Step};
@@ -16,7 +16,7 @@ impl Acknowledge {
             self.unsaid_credits.val() >= bit_cast::<8, 5>(self.held.val().granted >> 1);
         self.waited.next = self.now.q.val() - self.held.val().since;
         self.waited_enough.next = self.waited.val() >= self.delay.q.val();
-        self.waits.next = self.gathered.val()
+        self.waits.next = (self.gathered.val() | self.wire_busy.val())
             & !self.many_credits.val()
             & !self.waited_enough.val()
             & !self.held.val().answers;
