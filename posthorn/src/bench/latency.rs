@@ -152,7 +152,8 @@ fn split(sender: &[Record], receiver: &[Record], has_payload: bool) -> Result<Ve
             matching: matched - received,
             write: written - matched,
             complete: completed - written,
-            accesses: if has_payload { 4 } else { 2 },
+            // One that goes inside its request isn't read.
+            accesses: 2 + u64::from(has_payload) + u64::from(read > fetched),
         });
     }
     ensure!(
@@ -221,5 +222,27 @@ mod tests {
         };
         assert_eq!(messages, [expected; MESSAGES]);
         assert_eq!(expected.total(), 250);
+    }
+
+    #[test]
+    fn a_payload_inside_its_request_is_written_and_not_read() {
+        let doorbell = Moment::RegisterWrite {
+            offset: PAGE_BYTES + SEND_TAIL,
+            value: 1,
+        };
+        let (mut sender, mut receiver) = (Vec::new(), Vec::new());
+        for k in 0..MESSAGES as u64 {
+            let t = 2 * SETTLE * k;
+            sender.push(record(t, doorbell));
+            sender.push(record(t + 40, Moment::ReadData { addr: 0 }));
+            sender.push(record(t + 60, Moment::TransmitFirst));
+            receiver.push(record(t + 190, Moment::ReceiveLast));
+            for (cycle, bytes) in [(200, 8), (240, 48)] {
+                receiver.push(record(t + cycle, Moment::WriteAddress { addr: 0, bytes }));
+                receiver.push(record(t + cycle + 35, Moment::WriteResponse { addr: 0 }));
+            }
+        }
+        let messages = split(&sender, &receiver, true).unwrap();
+        assert!(messages.iter().all(|one| one.accesses == 3), "{messages:?}");
     }
 }
