@@ -117,6 +117,9 @@ codes! {
         PeerFailed = 12,
         /// The process at the other end of `pair` has sent a `Signal`. `info` is its word.
         Signal = 13,
+        /// A drain has come on. `info` is its tag in bits 31:0, its context in bits 47:32 and its [`DrainState`](crate::mailbox::DrainState) in bits 55:48. `Asked`: `pair` is
+        /// that of a member that has begun, and this endpoint hasn't. Else `pair` is [`NO_PAIR`], and `ReadDrain` tells the rest.
+        Drain = 14,
     }
 }
 

@@ -198,6 +198,9 @@ explanations! {
         Signal:
             "The peer's host gave `Signal`.",
             "Whatever the two processes have agreed that the word means.";
+        Drain:
+            "A member of a group drains a context, or this endpoint's own drain has come on: the state in `info` says which.",
+            "`Asked`: the program drains that context of the group, too. Else `ReadDrain`.";
         UnexpectedOverflow:
             "The peer sent a message that it had no credit for.",
             "The peer's card breaks the protocol, or the pair's credits were given to the two ends differently: `remote_credits` must be what the \

@@ -21,6 +21,10 @@ constants! {
     CONSTANTS {
         /// Bits of an id that are the object's place; those above are the generation.
         ID_INDEX_BITS: u32 = 16;
+        /// In the places of `Drain`: no member has this rank.
+        DRAIN_NOBODY: u8 = 0xff;
+        /// In the places of `Drain`: the pair of this rank is closed.
+        DRAIN_LOST: u8 = 0xfe;
         /// The id of no endpoint.
         NO_ENDPOINT: u32 = u32::MAX;
         /// Bits of the number of a job.
@@ -104,6 +108,13 @@ codes! {
         /// Sends a word to the process at the other end of a connected pair, which gets it as the event `Signal`, once. Answered at once; the firmware sends it again
         /// until the peer's answers. `Busy` while one of the pair is under way.
         Signal = 22,
+        /// Begins a drain's agreement: the host has flushed what it had sent, and all of it has been acknowledged. Answered at once; the event `Drain` tells when the host is to
+        /// sweep, and when it is done. `Busy` while two are under way, or the round before of this name is. Given again: nothing is done.
+        Drain = 25,
+        /// The host has swept what was left under a drain.
+        DrainSwept = 26,
+        /// Reads how far a drain has come.
+        ReadDrain = 27,
     }
 }
 
@@ -457,6 +468,54 @@ words! {
         /// What the peer gets: `info` of its event.
         word: u64,
     }
+    /// Argument of `Drain`. Byte k of `places0` is the place of the pair of rank k, byte k of `places1` that of rank 8 + k, and so on: [`DRAIN_NOBODY`] if no member has this rank,
+    /// [`DRAIN_LOST`] if its pair is closed. Of the own rank it doesn't count.
+    Drain {
+        /// Local endpoint.
+        endpoint: u32,
+        /// The program's name for the group, the same at all members.
+        tag: u32,
+        /// Context.
+        context: u32,
+        /// Number of the drain of this tag and context: 1, and more each time, the same at all members.
+        round: u32,
+        /// Own rank, below 64.
+        rank: u32,
+        /// Ranks 0 to 7.
+        places0: u64,
+        /// Ranks 8 to 15.
+        places1: u64,
+        /// Ranks 16 to 23.
+        places2: u64,
+        /// Ranks 24 to 31.
+        places3: u64,
+        /// Ranks 32 to 39.
+        places4: u64,
+        /// Ranks 40 to 47.
+        places5: u64,
+        /// Ranks 48 to 55.
+        places6: u64,
+        /// Ranks 56 to 63.
+        places7: u64,
+    }
+    /// Argument of `DrainSwept` and `ReadDrain`.
+    DrainName {
+        /// Local endpoint.
+        endpoint: u32,
+        /// Tag.
+        tag: u32,
+        /// Context.
+        context: u32,
+    }
+    /// Answer of `ReadDrain`.
+    DrainStatus {
+        /// [`DrainState`].
+        state: u32,
+        /// Number of the round.
+        round: u32,
+        /// A bit for each rank: `Done`: the members that are agreed to have failed. Else those that this one takes to have failed.
+        failed: u64,
+    }
     /// Argument of `RegisterRegion`.
     RegisterRegion {
         /// Protection domain.
@@ -542,6 +601,30 @@ layouts! {
     ReadFailed: Endpoint => FailedPeers,
     TellFailed: TellFailed => Nothing,
     Signal: Signal => Nothing,
+    Drain: Drain => Nothing,
+    DrainSwept: DrainName => Nothing,
+    ReadDrain: DrainName => DrainStatus,
+}
+
+codes! {
+    /// How far a drain has come.
+    DrainState {
+        /// A member has begun, and this endpoint hasn't.
+        Asked = 0,
+        /// The host has flushed. Others have not, or have not been heard of.
+        Flushed = 1,
+        /// All that live have flushed: nothing older can arrive. The host is to sweep, and to say so.
+        Sweep = 2,
+        /// All that live have swept, and agree on who has failed.
+        Done = 3,
+        /// The others have gone on without this member: one of them took it to have failed.
+        CutOff = 4,
+    }
+}
+
+/// `info` of the event [`Drain`](crate::event::Cause::Drain).
+pub const fn drain_info(tag: u32, context: u16, state: DrainState) -> u64 {
+    tag as u64 | (context as u64) << 32 | (state as u64) << 48
 }
 
 codes! {

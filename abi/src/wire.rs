@@ -35,6 +35,10 @@ constants! {
         MANAGEMENT_BYTES: usize = ManagementBody::BYTES;
         /// Bytes after the payload.
         TRAILER_BYTES: usize = 8;
+        /// Bit of `reason` of a drain's frame: it is to be answered.
+        DRAIN_ASKS: u8 = 1 << 7;
+        /// Bit of `reason` of a drain's frame: its sender hasn't heard of the receiver in this round, whose host is to be told if it hasn't begun.
+        DRAIN_ANNOUNCES: u8 = 1 << 6;
         /// Longest frame in bytes.
         FRAME_MAX: usize = HEADER_BYTES + crate::limits::EAGER_MAX + TRAILER_BYTES;
         /// CRC-32C polynomial, reflected.
@@ -84,6 +88,28 @@ codes! {
         PeerFailed = 9,
         /// Management: answer to `Alive`, `Signal` and `PeerFailed`, by `transaction`.
         NoticeDone = 10,
+        /// Management: the coordinator of a drain asks for a `DrainReport`. `word` is the set of members that it takes to have failed, a bit for each rank.
+        DrainAsk = 11,
+        /// Management: the coordinator of a drain proposes `word` as the set of failed members.
+        DrainPropose = 12,
+        /// Management: the set of failed members of a drain is `word`.
+        DrainCommit = 13,
+        /// Management: how far a member of a drain has come: [`DrainReport`] in bits 3:0 of `reason`.
+        DrainReport = 14,
+    }
+}
+
+codes! {
+    /// How far a member of a drain has come, in a frame `DrainReport`.
+    DrainReport {
+        /// Its host hasn't begun, or has begun another round.
+        Idle = 0,
+        /// Its host has flushed. `word` is the set of those that it takes to have failed.
+        Flushed = 1,
+        /// It has accepted the proposal `word` of the member of rank `credits`.
+        Accepted = 2,
+        /// `word` is decided.
+        Decided = 3,
     }
 }
 
@@ -97,16 +123,18 @@ macro_rules! management_body_layout {
             ManagementBody, ManagementBodyView, 5 words {
                 /// [`ManagementKind`](crate::wire::ManagementKind).
                 kind: u8 = 8,
-                /// `ConnectRefuse`: [`ConnectReason`](crate::mailbox::ConnectReason).
+                /// `ConnectRefuse`: [`ConnectReason`](crate::mailbox::ConnectReason). Drains: [`DRAIN_ASKS`](crate::wire::DRAIN_ASKS) and
+                /// [`DRAIN_ANNOUNCES`](crate::wire::DRAIN_ANNOUNCES), and of a `DrainReport` the [`DrainReport`](crate::wire::DrainReport).
                 reason: u8 = 8,
-                /// Detail of the reason.
+                /// Detail of the reason. Drains: the context.
                 detail: u16 = 16,
                 /// Handshake, `Disconnect` and its answer: number of the handshake, drawn at random by the initiator and repeated in every frame of it. `Alive`, `Signal`,
-                /// `PeerFailed`: a number that the sender counts up for each pair, from 1; `NoticeDone` repeats it.
+                /// `PeerFailed`: a number that the sender counts up for each pair, from 1; `NoticeDone` repeats it. Drains: the tag.
                 transaction: u32 = 32,
                 /// Random word of this incarnation of the sender's endpoint: tells a second connection from one of a card that has forgotten its epoch.
+                /// Drains: number of the round.
                 incarnation: u32 = 32,
-                /// Envelopes that the sender grants.
+                /// Envelopes that the sender grants. `DrainReport`: rank of who proposed what was accepted.
                 credits: u8 = 8,
                 /// [`VERSION`](crate::wire::VERSION) that the sender speaks.
                 version: u8 = 8,
@@ -122,7 +150,7 @@ macro_rules! management_body_layout {
                 job: u32 = 24,
                 /// Zero.
                 reserved0: u8 = 8,
-                /// `Signal`, `PeerFailed`: what is said. Else zero.
+                /// `Signal`, `PeerFailed`, drains: what is said. Else zero.
                 word: u64 = 64,
             }
         }

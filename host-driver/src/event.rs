@@ -35,6 +35,8 @@ bitflags::bitflags! {
         const PEER_FAILED = 1 << Cause::PeerFailed.code();
         /// [`Cause::Signal`].
         const SIGNAL = 1 << Cause::Signal.code();
+        /// [`Cause::Drain`].
+        const DRAIN = 1 << Cause::Drain.code();
     }
 }
 

@@ -118,6 +118,11 @@ impl Agreement {
         self.decided
     }
 
+    /// Whether its host has swept.
+    pub const fn has_swept(&self) -> bool {
+        self.has_swept
+    }
+
     /// Those that it takes to have failed.
     pub const fn failed(&self) -> Ranks {
         self.failed

@@ -213,6 +213,14 @@ names! {
         DrainAcceptancesNotAwaited,
         /// A member of a drain accepts before its host has swept.
         DrainSweepNotAwaited,
+        /// A peer's firmware isn't told that it hears of a drain for the first time.
+        DrainNotAnnounced,
+        /// A member of a drain is waited for however long it is silent.
+        DrainSilenceForgiven,
+        /// Who is agreed to have failed isn't cut off.
+        DrainNamedKept,
+        /// A later round says nothing of the one before.
+        DrainOverForgotten,
     }
 }
 

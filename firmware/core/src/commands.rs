@@ -23,10 +23,10 @@ use abi::control::{
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS};
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
-    CounterId, CounterValue, Disconnect, DomainId, EndpointId, FailedPeers, FailureCause, Identity,
-    JOB_BITS, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, PairId, PairState, PairStatus,
-    PeerState, RegionKey, RegisterRegion, Reserve, Signal, TellFailed, WatchPeers, Words,
-    id_generation, id_index, object_id, reason_word,
+    CounterId, CounterValue, Disconnect, DomainId, DrainName, DrainStatus, EndpointId, FailedPeers,
+    FailureCause, Identity, JOB_BITS, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, PairId,
+    PairState, PairStatus, PeerState, RegionKey, RegisterRegion, Reserve, Signal, TellFailed,
+    WatchPeers, Words, id_generation, id_index, object_id, reason_word,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
@@ -152,6 +152,9 @@ impl<C: Card> Firmware<C> {
             Some(Command::ReadFailed) => self.run(arguments, Self::read_failed),
             Some(Command::TellFailed) => self.run(arguments, Self::command_tell_failed),
             Some(Command::Signal) => self.run(arguments, Self::signal),
+            Some(Command::Drain) => self.run(arguments, Self::drain),
+            Some(Command::DrainSwept) => self.run(arguments, Self::drain_swept),
+            Some(Command::ReadDrain) => self.run(arguments, Self::command_read_drain),
         }
     }
 
@@ -749,6 +752,21 @@ impl<C: Card> Firmware<C> {
         }
         self.begin_notice(index, ManagementKind::Signal, signal.word);
         Ok(Outcome::Done(Nothing {}))
+    }
+
+    fn drain(&mut self, begin: abi::mailbox::Drain) -> Served<Nothing> {
+        let endpoint = self.endpoint(begin.endpoint)?;
+        self.begin_drain(&begin, endpoint)?;
+        Ok(Outcome::Done(Nothing {}))
+    }
+
+    fn drain_swept(&mut self, name: DrainName) -> Served<Nothing> {
+        self.drain_is_swept(&name)?;
+        Ok(Outcome::Done(Nothing {}))
+    }
+
+    fn command_read_drain(&mut self, name: DrainName) -> Served<DrainStatus> {
+        Ok(Outcome::Done(self.read_drain(&name)?))
     }
 
     fn read_audit(&mut self, read: AuditIndex) -> Served<AuditEntry> {

@@ -362,7 +362,9 @@ impl<C: Card> Firmware<C> {
     pub(crate) fn next_frame(&mut self) -> Option<FrameWords> {
         let reply = self.replies.pop_front();
         let exchange = |this: &mut Self| reply.or_else(|| this.next_due_frame());
-        let Reply { pair, words } = exchange(self).or_else(|| self.next_due_notice())?;
+        let Reply { pair, words } = exchange(self)
+            .or_else(|| self.next_due_notice())
+            .or_else(|| self.next_due_drain())?;
         let now = self.card.now();
         if let Some(pair) = pair.and_then(|pair| self.pairs.get_mut(usize::from(pair))) {
             pair.sent_at = now;

@@ -20,6 +20,7 @@ use crate::card::{Break, Card, GateEvent, Sizes};
 use crate::commands::{Answer, Job};
 use crate::connection::{Cause, State, TRANSITIONS};
 use crate::domain::Domains;
+use crate::drain::{Drain, MOST_DRAINS};
 use crate::endpoint::{Endpoint, EndpointState, Stage};
 use crate::exchange::{Exchange, Reply};
 use crate::notice::{MOST_NOTICES, MOST_TELLINGS, Notice, SIGNALS, Signalled, Telling};
@@ -136,6 +137,7 @@ pub struct Firmware<C> {
     pub(crate) replies: Deque<Reply, REPLIES>,
     pub(crate) notices: Vec<Notice, MOST_NOTICES>,
     pub(crate) tellings: Vec<Telling, MOST_TELLINGS>,
+    pub(crate) drains: Vec<Drain, MOST_DRAINS>,
     /// Signals of peers that the hosts of their pairs are to be told.
     pub(crate) signals: Deque<Signalled, SIGNALS>,
     /// Pairs whose peers are to be asked for a sign of life.
@@ -206,6 +208,7 @@ impl<C: Card> Firmware<C> {
             replies: Deque::new(),
             notices: Vec::new(),
             tellings: Vec::new(),
+            drains: Vec::new(),
             signals: Deque::new(),
             asks: PairBits::default(),
             next_round: None,
@@ -250,7 +253,8 @@ impl<C: Card> Firmware<C> {
             control: self.under_way.is_some(),
             frame_out: !self.replies.is_empty()
                 || self.exchanges.iter().any(|one| one.repeat.due)
-                || self.notices_are_due(),
+                || self.notices_are_due()
+                || self.drains_are_due(),
             reset: self.boot == Boot::Resetting,
         }
     }
@@ -285,11 +289,14 @@ impl<C: Card> Firmware<C> {
             .iter()
             .flat_map(|one| [one.deadline, one.repeat.next]);
         let notices = self.notices.iter().map(|notice| notice.repeat.next);
+        let drains = self.drains.iter().filter(|drain| drain.waits());
+        let drains = drains.map(|drain| drain.repeat.next);
         let job = (!self.job.is_none()).then(|| self.job_since.wrapping_add(CONTROL_TIMEOUT));
         let request = self.under_way.filter(|request| !request.overdue);
         let request = request.map(|request| request.since.wrapping_add(CONTROL_TIMEOUT));
         exchanges
             .chain(notices)
+            .chain(drains)
             .chain(self.next_round)
             .chain(job)
             .chain(request)
@@ -480,8 +487,12 @@ impl<C: Card> Firmware<C> {
         let host = |this: &mut Self| {
             this.start_for_endpoint() || this.start_for_region() || this.start_for_host()
         };
-        let others =
-            |this: &mut Self| this.start_for_pair() || this.start_signal() || this.start_reading();
+        let others = |this: &mut Self| {
+            this.start_for_pair()
+                || this.start_signal()
+                || this.start_drain_event()
+                || this.start_reading()
+        };
         match self.host_first {
             true => host(self) || others(self),
             false => others(self) || host(self),
@@ -779,11 +790,12 @@ impl<C: Card> Firmware<C> {
         }
         match cause {
             event::Cause::PairConnected => pair.tell_connected = true,
-            event::Cause::Signal => {
+            event::Cause::Signal | event::Cause::Drain => {
                 let (pair, generation) = (index as u16, request.generation);
                 let signal = Signalled {
                     pair,
                     generation,
+                    cause,
                     word,
                 };
                 // Without room it is one of those that the queue of events had no room for.
@@ -991,7 +1003,8 @@ impl<C: Card> Firmware<C> {
     // Timers
 
     fn run_timers(&mut self) -> bool {
-        let mut moved = self.run_exchange_timers() | self.run_notices() | self.run_looks();
+        let mut moved =
+            self.run_exchange_timers() | self.run_notices() | self.run_looks() | self.run_drains();
         let elapsed = self.card.now().wrapping_sub(self.job_since);
         let late = elapsed >= CONTROL_TIMEOUT && !self.card.is_broken(Break::GatesAwaited);
         if !self.job.is_none() && late {

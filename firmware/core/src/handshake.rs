@@ -72,6 +72,10 @@ impl<C: Card> Firmware<C> {
                 | ManagementKind::Signal
                 | ManagementKind::PeerFailed
                 | ManagementKind::NoticeDone => self.noticed(&frame, kind),
+                ManagementKind::DrainAsk
+                | ManagementKind::DrainPropose
+                | ManagementKind::DrainCommit
+                | ManagementKind::DrainReport => self.drain_told(&frame, kind),
                 _ => self.malformed(&frame),
             },
             _ => self.malformed(&frame),

@@ -23,6 +23,7 @@ mod card;
 mod commands;
 pub mod connection;
 mod domain;
+mod drain;
 mod endpoint;
 mod exchange;
 mod firmware;
@@ -44,6 +45,7 @@ pub use abi::times::{
 pub use argument::Refusal;
 pub use card::{Break, Card, FrameWords, GateEvent, Sizes};
 pub use commands::Answer;
+pub use drain::{MOST_DRAINS, MOST_DRAINS_UNDER_WAY};
 pub use exchange::{MOST_DISCONNECTS, MOST_HANDSHAKES};
 pub use firmware::{Firmware, Waits};
 pub use notice::{MOST_NOTICES, MOST_TELLINGS};

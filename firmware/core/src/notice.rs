@@ -54,6 +54,7 @@ pub(crate) struct Telling {
 pub(crate) struct Signalled {
     pub(crate) pair: u16,
     pub(crate) generation: u16,
+    pub(crate) cause: event::Cause,
     pub(crate) word: u64,
 }
 
@@ -231,6 +232,7 @@ impl<C: Card> Firmware<C> {
             let signal = Signalled {
                 pair: index as u16,
                 generation: self.pairs[index].generation,
+                cause: event::Cause::Signal,
                 word,
             };
             return self.signals.push_back(signal).is_ok();
@@ -258,7 +260,7 @@ impl<C: Card> Firmware<C> {
             let pair = &self.pairs[usize::from(signal.pair)];
             let open = !matches!(pair.state, State::Closed | State::Closing);
             if open && pair.generation == signal.generation {
-                self.raise(signal.pair.into(), event::Cause::Signal, signal.word);
+                self.raise(signal.pair.into(), signal.cause, signal.word);
                 return true;
             }
         }

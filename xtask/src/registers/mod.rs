@@ -195,6 +195,8 @@ fn command_codes() -> String {
     page.explained("MailboxStatus");
     page.explained("PairState");
     page.explained("ConnectReason");
+    let states = mailbox::DrainState::CODES;
+    page.codes("DrainState", mailbox::DrainState::ABOUT, states);
     page.section("Counters and audit entries");
     page.codes("Counter", control::Counter::ABOUT, control::Counter::CODES);
     let kinds = mailbox::AuditKind::CODES;
@@ -218,6 +220,8 @@ fn frames() -> String {
     page.layout("ManagementBody", wire::ManagementBody::ABOUT, body);
     let kinds = wire::ManagementKind::CODES;
     page.codes("ManagementKind", wire::ManagementKind::ABOUT, kinds);
+    let reports = wire::DrainReport::CODES;
+    page.codes("DrainReport", wire::DrainReport::ABOUT, reports);
     page.text()
 }
 

@@ -3,7 +3,7 @@
 //! A test notices by an assertion about what was promised, [`promise!`] or [`promise_eq!`], of its own or of the gates that it runs on: a panic of
 //! any other kind is no notice.
 
-use crate::{agreement, commands, network, peers};
+use crate::{agreement, commands, drains, network, peers};
 use firmware_core::Break;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -194,6 +194,14 @@ fn noticed_by(broken: Break) -> fn() {
         | Break::DrainReportsNotAwaited
         | Break::DrainAcceptancesNotAwaited
         | Break::DrainSweepNotAwaited => agreement::survivors_agree_whoever_fails_at_whatever_moment,
+        Break::DrainSilenceForgiven => drains::a_silent_member_is_found_by_the_drain_itself,
+        Break::DrainNamedKept => drains::what_one_knows_to_have_failed_all_agree_on_and_cut_off,
+        Break::DrainOverForgotten => {
+            drains::a_member_that_missed_the_end_learns_it_from_the_next_round
+        }
+        Break::DrainNotAnnounced => {
+            drains::members_agree_that_nobody_has_failed_when_all_have_flushed_and_swept
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod agreement;
 mod breaks;
 mod commands;
+mod drains;
 mod gates;
 mod network;
 mod peers;

@@ -64,6 +64,8 @@ pub struct World {
     flying: BTreeMap<(u32, u64), (usize, usize, Wire)>,
     order: u64,
     pub weather: Weather,
+    /// Cards that nothing leaves or comes to any more.
+    pub dead: Vec<usize>,
     /// Frames seen, to be repeated by somebody hostile.
     pub seen: Vec<(usize, usize, FrameWords)>,
     domains: Vec<u32>,
@@ -102,6 +104,7 @@ impl World {
             flying: BTreeMap::new(),
             order: 0,
             weather,
+            dead: Vec::new(),
             seen: Vec::new(),
             domains: vec![0; cards],
             job: 0,
@@ -147,6 +150,9 @@ impl World {
         let Some(to) = (0..self.cards.len()).find(|&card| mac(card) == target) else {
             return;
         };
+        if self.dead.contains(&from) || self.dead.contains(&to) {
+            return;
+        }
         if let Wire::Firmware(words) = &wire {
             self.seen.push((from, to, *words));
         }

@@ -24,7 +24,7 @@ const SURELY: u32 = (LOOKS + 2) * INTERVAL * 5 / 4;
 const CUT: Weather = Weather { lost: 100, ..CALM };
 
 /// Gives a command, at whatever cycle it is, and lets the others catch up.
-fn ask<A: Words, R: Words>(
+pub fn ask<A: Words, R: Words>(
     world: &mut World,
     card: usize,
     command: Command,
@@ -57,7 +57,7 @@ fn peer(world: &mut World, card: usize, pair: u32) -> (PeerState, FailureCause) 
 const ALIVE: (PeerState, FailureCause) = (PeerState::Alive, FailureCause::None);
 
 /// Connects the first endpoints of two cards; their pairs.
-fn join(world: &mut World, a: usize, b: usize) -> (u32, u32) {
+pub fn join(world: &mut World, a: usize, b: usize) -> (u32, u32) {
     world.accept(b, 0);
     world.pass(20_000);
     world.connect(a, 0, b, 0, 0);
@@ -72,7 +72,7 @@ fn join(world: &mut World, a: usize, b: usize) -> (u32, u32) {
 }
 
 /// Events of a cause that a card's hosts have had: pair and `info`.
-fn events(world: &mut World, card: usize, cause: EventCause) -> Vec<(u16, u64)> {
+pub fn events(world: &mut World, card: usize, cause: EventCause) -> Vec<(u16, u64)> {
     let raised = world.cards[card].card().raised.iter();
     let alike = raised.filter(|event| event.1 == cause.code());
     alike.map(|event| (event.2, event.3)).collect()
