@@ -1,9 +1,10 @@
-//! The unexpected messages, Verilated, against a vector: every answer, and how long it took.
+//! The unexpected messages, Verilated, against the lists of the model of the card: every answer, and how long it took.
 
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use card_model::matching::{Command, Lists, Operation, Outcome, Reply, Sizes};
 use hdl::config::{self, Config};
 use rand::Rng;
 use rand::seq::{IndexedRandom, IteratorRandom};
@@ -43,15 +44,15 @@ impl Size {
             comparators: 8,
         }
     }
-}
 
-/// A message that waits.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Message {
-    endpoint: u8,
-    context: u16,
-    match_bits: u64,
-    age: u64,
+    /// Empty lists of this size.
+    fn lists(&self) -> Lists {
+        let [endpoints, pairs] = [self.endpoints, self.pairs].map(|count| count as usize);
+        Lists::new(Sizes {
+            comparators: self.comparators as usize,
+            ..Sizes::new(endpoints, pairs, 0, 0, pairs * SLOTS as usize)
+        })
+    }
 }
 
 /// What a search looks for.
@@ -70,17 +71,38 @@ struct Key {
 }
 
 impl Key {
-    /// Whether it is for the message at `index`.
-    fn wants(&self, index: u64, message: &Message) -> bool {
-        let of_pair = index / SLOTS == u64::from(self.pair);
-        if self.by_pair {
-            return of_pair && (!self.by_place || index % SLOTS == self.slot);
+    /// What the model is asked. A pair's messages are of one endpoint, `owner`.
+    fn command(&self, owner: u8) -> Command {
+        let operation = match (self.by_pair, self.by_place, self.remove) {
+            (true, true, _) => Operation::Remove,
+            (true, false, _) => Operation::TakeUnexpectedOfPair,
+            (false, _, true) => Operation::Claim,
+            (false, _, false) => Operation::Probe,
+        };
+        Command {
+            endpoint: if self.by_pair { owner } else { self.endpoint },
+            pair: self.pair,
+            any_source: self.any_source,
+            context: self.context,
+            match_bits: self.match_bits,
+            ignore_bits: self.ignore_bits,
+            slot: self.slot as u8,
+            ..Command::new(operation)
         }
-        message.endpoint == self.endpoint
-            && (self.any_source || of_pair)
-            && message.context == self.context
-            && (message.match_bits ^ self.match_bits) & !self.ignore_bits == 0
     }
+}
+
+/// The reply to a message that no receive matches.
+const NOTHING: Reply = Reply {
+    found: false,
+    full: false,
+    index: 0,
+    more: false,
+};
+
+/// Where a message waits.
+fn place_of(message: &Command) -> u64 {
+    u64::from(message.pair) * SLOTS + u64::from(message.slot)
 }
 
 /// What has happened in a test: one that hasn't seen everything has proved nothing about the rest.
@@ -97,12 +119,11 @@ struct Seen {
     across_rows: usize,
 }
 
-/// The block and its reference.
+/// The block and its reference: lists in which nothing is posted.
 struct Pair {
     bench: Bench,
     size: Size,
-    messages: BTreeMap<u64, Message>,
-    age: u64,
+    lists: Lists,
 }
 
 impl Pair {
@@ -111,8 +132,7 @@ impl Pair {
         let mut pair = Pair {
             bench,
             size: *size,
-            messages: BTreeMap::new(),
-            age: 0,
+            lists: size.lists(),
         };
         pair.until_initialized();
         pair
@@ -166,14 +186,37 @@ impl Pair {
 
     /// What can be seen between operations.
     fn look(&self) {
-        assert_eq!(self.bench.get("depth"), self.messages.len() as u64, "depth");
+        assert_eq!(self.bench.get("depth"), self.depth(), "depth");
         assert_eq!(self.bench.get("waiting"), self.waiting(), "waiting");
     }
 
+    fn depth(&self) -> u64 {
+        self.lists.unexpected_depth() as u64
+    }
+
     fn waiting(&self) -> u64 {
-        self.messages
-            .values()
-            .fold(0, |bits, message| bits | 1 << message.endpoint)
+        let some = |&endpoint: &u64| !self.lists.waiting(endpoint as usize).is_empty();
+        let endpoints = (0..self.size.endpoints).filter(some);
+        endpoints.fold(0, |bits, endpoint| bits | 1 << endpoint)
+    }
+
+    /// Messages of all endpoints.
+    fn messages(&self) -> impl Iterator<Item = &Command> {
+        let endpoints = 0..self.size.endpoints as usize;
+        endpoints.flat_map(|endpoint| self.lists.waiting(endpoint))
+    }
+
+    /// A bit for each slot of a pair in which a message waits.
+    fn slots_of(&self, pair: u16) -> u64 {
+        let of_pair = self.messages().filter(|message| message.pair == pair);
+        of_pair.fold(0, |bits, message| bits | 1 << message.slot)
+    }
+
+    /// What the model is asked by this key.
+    fn asks(&self, key: &Key) -> Command {
+        let of_pair = |message: &&Command| key.by_pair && message.pair == key.pair;
+        let owner = self.messages().find(of_pair);
+        key.command(owner.map_or(0, |message| message.endpoint))
     }
 
     fn idle(&mut self, cycles: u32) {
@@ -188,7 +231,6 @@ impl Pair {
     fn insert(&mut self, rng: &mut ChaCha8Rng, place: u64, key: &Key) {
         assert!(self.bench.is("ready"));
         self.look();
-        self.age += 1;
         let key = Key {
             pair: (place / SLOTS) as u16,
             ..*key
@@ -198,13 +240,16 @@ impl Pair {
         self.bench.set("insert", true);
         self.bench.step();
         self.bench.set("insert", false);
-        let message = Message {
+        let message = Command {
             endpoint: key.endpoint,
+            pair: key.pair,
+            slot: (place % SLOTS) as u8,
             context: key.context,
             match_bits: key.match_bits,
-            age: self.age,
+            append: true,
+            ..Command::new(Operation::Arrive)
         };
-        assert_eq!(self.messages.insert(place, message), None);
+        assert_eq!(self.lists.act(&message, NOTHING), Ok(Outcome::Inserted));
         self.scramble(rng);
         self.bench.eval();
         self.look();
@@ -239,18 +284,14 @@ impl Pair {
             self.bench.step();
             cycles += 1;
         }
-        let expected = self
-            .messages
-            .iter()
-            .filter(|(index, message)| key.wants(**index, message))
-            .min_by_key(|(_, message)| message.age)
-            .map(|(index, _)| *index);
+        let command = self.asks(key);
+        let reply = self.lists.decide(&command);
+        let expected = reply.found.then(|| u64::from(reply.index));
         let found = self.bench.is("found").then(|| self.bench.get("index"));
         assert_eq!(found, expected, "{key:x?} finds the earliest");
-        if key.remove
-            && let Some(index) = expected
-        {
-            self.messages.remove(&index);
+        if key.remove {
+            let done = self.lists.act(&command, reply);
+            done.unwrap_or_else(|should| panic!("{command:x?} {should}"));
         }
         let mut cycles = 0;
         while !self.bench.is("ready") {
@@ -265,11 +306,10 @@ impl Pair {
 
     /// Rows that hold a message of the key's endpoint.
     fn rows(&self, key: &Key) -> u64 {
-        let mine = |(index, message): (&u64, &Message)| {
-            (message.endpoint == key.endpoint).then_some(index / self.size.comparators)
-        };
-        let rows: BTreeSet<u64> = self.messages.iter().filter_map(mine).collect();
-        rows.len() as u64
+        match u64::from(key.endpoint) < self.size.endpoints {
+            true => self.lists.live_rows(usize::from(key.endpoint)) as u64,
+            false => 0,
+        }
     }
 }
 
@@ -385,7 +425,8 @@ fn mixed(size: &Size, rng: &mut ChaCha8Rng, operations: u32) -> Seen {
         if rng.random_bool(filling) {
             let &(source, endpoint) = world.pairs.choose(rng).expect("it isn't empty");
             let first = u64::from(source) * SLOTS;
-            let vacant = |place: &u64| !pair.messages.contains_key(place);
+            let used = pair.slots_of(source);
+            let vacant = |place: &u64| used >> (place % SLOTS) & 1 == 0;
             // As a rule the lowest, as Delivery does.
             let place = match rng.random_bool(0.8) {
                 true => (first..first + SLOTS).find(vacant),
@@ -400,8 +441,13 @@ fn mixed(size: &Size, rng: &mut ChaCha8Rng, operations: u32) -> Seen {
             seen.inserted += 1;
         } else {
             let (kind, key) = world.receive(rng);
-            let hits = pair.messages.iter().filter(|(i, m)| key.wants(**i, m));
-            let rows: BTreeSet<u64> = hits.map(|(index, _)| index / size.comparators).collect();
+            let command = pair.asks(&key);
+            let hit = |m: &&Command| match key.by_pair {
+                true => m.pair == key.pair && (!key.by_place || u64::from(m.slot) == key.slot),
+                false => command.matches(m),
+            };
+            let rows = pair.messages().filter(hit).map(place_of);
+            let rows: BTreeSet<u64> = rows.map(|place| place / size.comparators).collect();
             seen.across_rows += usize::from(rows.len() > 1);
             if key.any_source && !key.by_pair {
                 seen.most_rows = seen.most_rows.max(pair.rows(&key));
@@ -412,7 +458,7 @@ fn mixed(size: &Size, rng: &mut ChaCha8Rng, operations: u32) -> Seen {
             }
             seen.removed += usize::from(key.remove);
         }
-        seen.deepest = seen.deepest.max(pair.messages.len());
+        seen.deepest = seen.deepest.max(pair.lists.unexpected_depth());
     }
     // Whatever is left comes out one by one, the earliest first.
     for (source, _) in world.pairs {
@@ -425,7 +471,7 @@ fn mixed(size: &Size, rng: &mut ChaCha8Rng, operations: u32) -> Seen {
         while pair.search(rng, &key).is_some() {}
         *seen.missing.entry("by pair").or_default() += 1;
     }
-    assert!(pair.messages.is_empty());
+    assert_eq!(pair.depth(), 0);
     pair.idle(2);
     seen
 }
@@ -531,7 +577,7 @@ fn reset_forgets_every_message() {
         pair.bench.set("reset", true);
         pair.bench.step();
         pair.bench.set("reset", false);
-        pair.messages.clear();
+        pair.lists = TINY.lists();
         pair.bench.eval();
         pair.until_initialized();
         pair.look();

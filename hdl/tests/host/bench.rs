@@ -3,10 +3,9 @@
 use super::support::broken::picked;
 use super::support::current;
 use hdl::config::{self, Config};
-use model::{Model, Port};
+use model::{Model, Pins};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use std::collections::HashMap;
 
 /// What a run of a test says: nothing, or what was wrong and when.
 pub type Outcome = Result<(), String>;
@@ -36,9 +35,7 @@ pub fn for_sizes(seeds: impl Iterator<Item = u64> + Clone, test: impl Fn(&Config
 /// A block under test.
 pub struct Bench {
     model: Model,
-    ports: HashMap<&'static str, Port>,
-    /// Valid and ready of each stream.
-    streams: HashMap<&'static str, (Port, Port)>,
+    pins: Pins,
 }
 
 impl Bench {
@@ -47,17 +44,8 @@ impl Bench {
         let (name, pick) = picked(name);
         let model = Model::open(&name).unwrap_or_else(|error| panic!("{error}"));
         current::check(&model);
-        let ports = model
-            .ports()
-            .iter()
-            .map(|info| (info.name, model.port(info.name).expect("it lists it")))
-            .collect();
-        let streams = streams(&ports);
-        let mut bench = Bench {
-            model,
-            ports,
-            streams,
-        };
+        let pins = Pins::of(&model);
+        let mut bench = Bench { model, pins };
         if let Some(number) = pick {
             bench.set(hdl::verilog::PICK, number);
         }
@@ -69,19 +57,12 @@ impl Bench {
         bench
     }
 
-    fn port(&self, name: &str) -> Port {
-        match self.ports.get(name) {
-            Some(port) => *port,
-            None => panic!("{} has no pin {name}", self.model.name()),
-        }
-    }
-
     pub fn set(&mut self, name: &str, value: u64) {
-        self.model.set(self.port(name), value);
+        self.pins.set(&mut self.model, name, value);
     }
 
     pub fn get(&self, name: &str) -> u64 {
-        self.model.get(self.port(name))
+        self.pins.get(&self.model, name)
     }
 
     pub fn is(&self, name: &str) -> bool {
@@ -90,29 +71,27 @@ impl Bench {
 
     /// Whether a transfer happens on a stream.
     pub fn moves(&self, stream: &str) -> bool {
-        let (valid, ready) = self.streams[stream];
-        self.model.get(valid) != 0 && self.model.get(ready) != 0
+        self.pins.moves(&self.model, stream)
     }
 
     /// Offers, or doesn't, on a stream into the block.
     pub fn offer(&mut self, stream: &str, valid: bool) {
-        self.model.set(self.streams[stream].0, valid.into());
+        self.pins.offer(&mut self.model, stream, valid);
     }
 
     /// Takes, or doesn't, from a stream out of the block.
     pub fn take(&mut self, stream: &str, ready: bool) {
-        self.model.set(self.streams[stream].1, ready.into());
+        self.pins.take(&mut self.model, stream, ready);
     }
 
     pub fn set_packed(&mut self, name: &str, value: &Packed) {
-        self.model.set_wide(self.port(name), &value.words);
+        self.pins.set_wide(&mut self.model, name, &value.words);
     }
 
     pub fn packed(&self, name: &str) -> Packed {
-        let port = self.port(name);
-        let width = self.model.info(port).width as usize;
+        let width = self.model.info(self.pins.port(name)).width as usize;
         let mut words = vec![0; width.div_ceil(32)];
-        self.model.get_wide(port, &mut words);
+        self.pins.get_wide(&self.model, name, &mut words);
         Packed { words, at: 0 }
     }
 
@@ -132,15 +111,6 @@ impl Bench {
     }
 }
 
-fn streams(ports: &HashMap<&'static str, Port>) -> HashMap<&'static str, (Port, Port)> {
-    let pair = |name: &&'static str| {
-        let stream = name.strip_suffix("_valid")?;
-        let ready = ports.get(format!("{stream}_ready").as_str())?;
-        Some((stream, (ports[*name], *ready)))
-    };
-    ports.keys().filter_map(pair).collect()
-}
-
 /// Fields one after the other, the first least significant, as a `LogicStruct` has them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packed {
@@ -149,15 +119,17 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Appends a field.
+    /// Appends a field of at most 64 bits.
     pub fn with(mut self, width: usize, value: u64) -> Self {
-        for bit in 0..width {
-            if self.words.len() <= self.at / 32 {
-                self.words.push(0);
-            }
-            self.words[self.at / 32] |= ((value >> bit & 1) as u32) << (self.at % 32);
-            self.at += 1;
+        let end = self.at + width;
+        self.words.resize(end.div_ceil(32), 0);
+        let kept = u128::from(value) & ((1 << width) - 1);
+        let spread = kept << (self.at % 32);
+        // It touches three words at most.
+        for (k, word) in self.words[self.at / 32..].iter_mut().enumerate() {
+            *word |= (spread >> (32 * k)) as u32;
         }
+        self.at = end;
         self
     }
 
@@ -168,14 +140,13 @@ impl Packed {
             .fold(self, |packed, &word| packed.with(64, word))
     }
 
-    /// Reads the next field.
+    /// Reads the next field, of at most 64 bits.
     pub fn take(&mut self, width: usize) -> u64 {
-        (0..width).fold(0, |value, bit| {
-            let word = self.words[self.at / 32];
-            let set = u64::from(word >> (self.at % 32) & 1);
-            self.at += 1;
-            value | set << bit
-        })
+        let words = self.words[self.at / 32..].iter().take(3).enumerate();
+        let spread: u128 = words.map(|(k, &word)| u128::from(word) << (32 * k)).sum();
+        let value = (spread >> (self.at % 32)) & ((1 << width) - 1);
+        self.at += width;
+        value as u64
     }
 
     /// Reads whole words.

@@ -1,5 +1,9 @@
 //! `host::Completions`: every completion is written once, in order, into room that was reserved; the
 //! host is told when it asked to be, and nothing that it hasn't consumed is overwritten.
+//!
+//! What is free, what is written where, which index is believed and what is counted says the room of the model of the card
+//! (`card_model::Endpoints`), which takes each completion in the cycle in which the block does. The model knows no time, so what comes later is said here: words
+//! that come one after the other, the tail and the interrupt once memory has answered, events that fold.
 
 use super::bench::{
     Bench, Outcome, Packed, chance, claim, control, doorbell, for_sizes, pace, wrong,
@@ -7,15 +11,17 @@ use super::bench::{
 use super::memory::{Memory, WritePort};
 use super::support::broken::breaks_by;
 use abi::completion::{Completion, LONG_KINDS, words_written};
-use abi::control::{EndpointSetup, Operation, RING_COMPLETION, ring_index};
+use abi::control::{Counter, EndpointSetup, Operation, RING_COMPLETION, RingSetup, ring_index};
 use abi::event::{Cause, NO_PAIR};
-use abi::register::{COMPLETION_ARM, COMPLETION_HEAD};
-use abi::ring::{is_written, phase};
+use abi::register::{COMPLETION_ARM, COMPLETION_HEAD, COMPLETION_TAIL};
+use abi::ring::is_written;
+use card_model::memory::{BusError, HostMemory};
+use card_model::{Counters, Endpoints};
 use hdl::config::{Config, ECP5};
 use rand::seq::IteratorRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
 const SOURCES: [&str; 3] = ["queues", "sends", "delivery"];
@@ -26,10 +32,7 @@ const PROMPT: u64 = 3;
 struct Queue {
     base: u64,
     log2: u32,
-    /// Reservations and entries that the host hasn't consumed.
-    promised: u16,
-    /// Entries given to the block, in memory, answered by memory, consumed.
-    given: u16,
+    /// Entries in memory, answered by memory, consumed.
     stored: u16,
     tail: u16,
     head: u16,
@@ -58,10 +61,50 @@ fn first_byte(kind: u8) -> u64 {
     8 * (Completion::WORDS - words_written(kind)) as u64
 }
 
+/// Host memory of the model: what it writes, the oldest first.
+#[derive(Default)]
+struct Written {
+    accesses: VecDeque<(u64, Vec<u64>)>,
+    broken: HashSet<u64>,
+}
+
+impl HostMemory for Written {
+    fn read(&mut self, _: u64, _: &mut [u8]) -> Result<(), BusError> {
+        unreachable!("completions are only written")
+    }
+
+    fn write(&mut self, _: u64, _: &[u8]) -> Result<(), BusError> {
+        unreachable!("by whole entries")
+    }
+
+    fn write_entry(&mut self, address: u64, words: &[u64]) -> Result<(), BusError> {
+        self.accesses.push_back((address, words.to_vec()));
+        match self.broken.contains(&address) {
+            true => Err(BusError),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A completion that the block has taken.
+struct Accepted {
+    endpoint: usize,
+    /// On whose queue it goes, and the place there.
+    owner: usize,
+    index: u16,
+    /// Where the model begins to write it, and the words.
+    address: u64,
+    words: Vec<u64>,
+}
+
 struct Run {
     bench: Bench,
     rng: ChaCha8Rng,
     memory: Memory,
+    /// The reference.
+    model: Endpoints,
+    counters: Counters,
+    written_by_model: Written,
     /// What memory holds if only the words of the entries have been written.
     expected: HashMap<u64, u64>,
     /// How many completions in a hundred speak of a message.
@@ -80,15 +123,14 @@ struct Run {
     offers: [Option<(usize, Completion)>; 3],
     source_pace: u32,
     raise_pace: u32,
-    /// Accepted, in order: endpoint, its queue, index, entry.
-    accepted: VecDeque<(usize, usize, u16, Completion)>,
+    /// In order.
+    accepted: VecDeque<Accepted>,
     written: VecDeque<(usize, usize)>,
     handle: u32,
     rings: u32,
     breaks: u32,
     completions: u64,
     counted: u64,
-    ignored: u64,
     counted_ignored: u64,
     interrupts: u64,
     read_before: Option<(usize, u16)>,
@@ -104,6 +146,9 @@ impl Run {
         Run {
             bench,
             memory: Memory::default(),
+            model: Endpoints::new(config.endpoints, config.capabilities),
+            counters: Counters::default(),
+            written_by_model: Written::default(),
             expected: HashMap::new(),
             long: 50,
             reserves: 30,
@@ -123,7 +168,6 @@ impl Run {
             breaks: 0,
             completions: 0,
             counted: 0,
-            ignored: 0,
             counted_ignored: 0,
             interrupts: 0,
             read_before: None,
@@ -142,6 +186,12 @@ impl Run {
             words.retain(|at, _| !queue.contains(at));
         }
         self.control(Operation::RingSet, index, &[base, u64::from(log2)])?;
+        let setup = RingSetup {
+            base,
+            log2: log2 as u8,
+            ..RingSetup::default()
+        };
+        self.model.set_ring(index, setup);
         self.queues[endpoint] = Queue {
             base,
             log2,
@@ -160,6 +210,7 @@ impl Run {
         };
         let index = endpoint as u16;
         self.control(Operation::EndpointSet, index, &setup.to_words())?;
+        self.model.set(endpoint as u8, setup);
         self.owners[endpoint] = owner;
         Ok(())
     }
@@ -180,6 +231,11 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// Index behind the last entry of a queue that the block was given.
+    fn given(&self, owner: usize) -> u16 {
+        self.model.read(owner as u8, COMPLETION_TAIL) as u16
     }
 
     fn control(&mut self, operation: Operation, index: u16, data: &[u64]) -> Outcome {
@@ -273,6 +329,7 @@ impl Run {
             return;
         }
         let endpoint = self.rng.random_range(0..self.queues.len());
+        let given = self.given(endpoint);
         let queue = &mut self.queues[endpoint];
         if queue.size() == 0 {
             return;
@@ -287,7 +344,7 @@ impl Run {
             5..9 => (COMPLETION_ARM, u32::from(queue.head)),
             _ if chance(&mut self.rng, self.breaks) => {
                 let bad = match self.rng.random_range(0..3) {
-                    0 => u32::from(queue.given.wrapping_add(1 + self.rng.random_range(0..1000))),
+                    0 => u32::from(given.wrapping_add(1 + self.rng.random_range(0..1000))),
                     1 => u32::from(queue.head.wrapping_sub(1 + self.rng.random_range(0..1000))),
                     _ => self.rng.random_range(0x1_0000..=u32::MAX),
                 };
@@ -301,17 +358,24 @@ impl Run {
         if offset == COMPLETION_ARM {
             queue.armed = Some(value as u16);
             queue.due = None;
-        } else if (value >> 16) == 0
-            && (value as u16).wrapping_sub(queue.head) <= queue.given.wrapping_sub(queue.head)
-        {
-            let consumed = (value as u16).wrapping_sub(queue.head);
-            // They come free at the edge.
-            queue.head = value as u16;
-            queue.promised -= consumed;
-        } else {
-            queue.bad_indices.push(value);
-            self.ignored += 1;
+            return;
         }
+        // Entries that are consumed come free at the edge.
+        let ignored = self.ignored();
+        let (memory, counters) = (&mut self.written_by_model, &mut self.counters);
+        self.model
+            .write(memory, counters, endpoint as u8, offset, value);
+        let believed = self.ignored() == ignored;
+        let queue = &mut self.queues[endpoint];
+        match believed {
+            true => queue.head = value as u16,
+            false => queue.bad_indices.push(value),
+        }
+    }
+
+    /// Doorbells that weren't believed.
+    fn ignored(&self) -> u32 {
+        self.counters.read(Counter::DoorbellErrors)
     }
 
     fn tick(&mut self) -> Result<bool, String> {
@@ -320,10 +384,7 @@ impl Run {
             self.raise_pace = pace(&mut self.rng);
             self.write.pace = pace(&mut self.rng);
         }
-        let has_room = |&e: &usize| {
-            let queue = &self.queues[self.owners[e]];
-            queue.promised < queue.size()
-        };
+        let has_room = |&e: &usize| self.model.completion_free(e as u8);
         let free = (0..self.owners.len()).filter(has_room);
         let free = free.fold(0, |bits, e| bits | 1 << e);
         claim!(
@@ -392,64 +453,62 @@ impl Run {
         for port in ["", "delivery_"] {
             if bench.is(&format!("{port}reserve_valid")) {
                 let endpoint = bench.get(&format!("{port}reserve")) as usize;
-                self.queues[self.owners[endpoint]].promised += 1;
+                self.model.reserve(endpoint as u8);
                 self.unanswered[endpoint] += 1;
             }
         }
         for port in SOURCES {
             if bench.is(&format!("{port}_release_valid")) {
-                let endpoint = bench.get(&format!("{port}_release")) as usize;
-                self.queues[self.owners[endpoint]].promised -= 1;
+                self.model
+                    .release(bench.get(&format!("{port}_release")) as u8);
             }
         }
         for (source, name) in SOURCES.iter().enumerate() {
             if bench.moves(name) {
                 let (endpoint, entry) = self.offers[source].take().expect("it was offered");
                 let owner = self.owners[endpoint];
-                let queue = &mut self.queues[owner];
-                self.accepted
-                    .push_back((endpoint, owner, queue.given, entry));
+                let index = self.model.read(owner as u8, COMPLETION_TAIL) as u16;
+                let (memory, counters) = (&mut self.written_by_model, &mut self.counters);
+                self.model.complete(memory, counters, endpoint as u8, entry);
+                let (address, words) = memory.accesses.pop_front().expect("it has a queue");
+                self.accepted.push_back(Accepted {
+                    endpoint,
+                    owner,
+                    index,
+                    address,
+                    words,
+                });
                 self.unwritten[endpoint] += 1;
-                queue.given = queue.given.wrapping_add(1);
             }
         }
         self.write.sample(bench, &mut self.rng, &mut self.memory)?;
         for address in self.write.stored.drain(..) {
-            let Some((endpoint, owner, index, entry)) = self.accepted.pop_front() else {
+            let Some(accepted) = self.accepted.pop_front() else {
                 wrong!("{address:#x} is written and nothing is complete");
             };
+            let Accepted { owner, index, .. } = accepted;
             let queue = &mut self.queues[owner];
-            let entry_at = queue.address(index);
             claim!(
-                address == entry_at + first_byte(entry.kind),
-                "entry {index} of queue {owner} is at {address:#x}, of kind {}",
-                entry.kind
+                address == accepted.address,
+                "entry {index} of queue {owner} is at {address:#x} and not {:#x}",
+                accepted.address
             );
             claim!(
                 index.wrapping_sub(queue.head) < queue.size(),
                 "entry {index} of queue {owner} overwrites what is not consumed"
             );
-            let phase = phase(index, queue.log2 as u8);
-            let expected = Completion {
-                endpoint: endpoint as u8,
-                phase,
-                ..entry
-            };
-            let at = |k: usize| entry_at + 8 * k as u64;
-            let words = expected.to_words();
-            let unwritten = words.len() - words_written(entry.kind);
-            for (k, &word) in words.iter().enumerate().skip(unwritten) {
-                self.expected.insert(at(k), word);
-            }
-            for k in 0..words.len() {
-                let [found, expected] = [&self.memory.words, &self.expected].map(|m| m.get(&at(k)));
+            let words = (address..).step_by(8).zip(accepted.words);
+            self.expected.extend(words);
+            let entry_at = queue.address(index);
+            for at in (entry_at..).step_by(8).take(Completion::WORDS) {
+                let [found, expected] = [&self.memory.words, &self.expected].map(|m| m.get(&at));
                 claim!(
                     found == expected,
-                    "word {k} of entry {index}, {entry:x?}, is {found:x?} and not {expected:x?}"
+                    "{at:#x} of entry {index} of queue {owner} is {found:x?} and not {expected:x?}"
                 );
             }
             queue.stored = index.wrapping_add(1);
-            self.written.push_back((endpoint, owner));
+            self.written.push_back((accepted.endpoint, owner));
         }
         for (_, failed) in self.write.answered.drain(..) {
             let (endpoint, owner) = self.written.pop_front().expect("it was written");
@@ -463,7 +522,7 @@ impl Run {
             }
         }
         // The host may look at any time: what it takes for an entry is one.
-        if let Some((_, owner, index, _)) = self.accepted.front() {
+        if let Some(Accepted { owner, index, .. }) = self.accepted.front() {
             let queue = &self.queues[*owner];
             let last = self.memory.read(queue.address(*index) + 56);
             claim!(
@@ -524,7 +583,7 @@ impl Run {
         );
         for (endpoint, queue) in self.queues.iter().enumerate() {
             claim!(
-                queue.tail == queue.given,
+                queue.tail == self.given(endpoint),
                 "endpoint {endpoint} lacks completions"
             );
             claim!(
@@ -544,10 +603,16 @@ impl Run {
             self.counted,
             self.completions
         );
+        let completions = u64::from(self.counters.read(Counter::Completions));
         claim!(
-            self.counted_ignored == self.ignored,
-            "{} doorbells ignored, {} counted",
-            self.ignored,
+            self.completions == completions,
+            "{} written, and {completions} by the model",
+            self.completions
+        );
+        let ignored = u64::from(self.ignored());
+        claim!(
+            self.counted_ignored == ignored,
+            "{ignored} doorbells ignored, {} counted",
             self.counted_ignored
         );
         Ok(())
@@ -577,6 +642,7 @@ fn everything(config: &Config, seed: u64) -> Outcome {
         let address = run.queues[endpoint].address(index);
         let written = [LONG_KINDS[0].code(), 0].map(|kind| address + first_byte(kind));
         run.memory.broken.extend(written);
+        run.written_by_model.broken.extend(written);
     }
     run.ticks(5_000)?;
     run.settle()
@@ -673,6 +739,7 @@ fn cleared(seed: u64) -> Outcome {
             run.unwritten[endpoint] == 0,
             "endpoint {endpoint} cleared too early"
         );
+        run.model.clear(endpoint as u8);
         run.queues[endpoint] = Queue::default();
         run.owners[endpoint] = endpoint;
         run.read_before = None;

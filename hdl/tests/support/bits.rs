@@ -2,29 +2,31 @@
 
 #![allow(dead_code, reason = "each test program uses some of it")]
 
-/// Values with their widths, packed into words.
+/// Values with their widths, of at most 64 bits, packed into words.
 pub fn pack(fields: &[(u64, u32)]) -> Vec<u64> {
-    let mut words = vec![];
+    let total: u32 = fields.iter().map(|(_, width)| width).sum();
+    let mut words = vec![0; total.div_ceil(64) as usize];
     let mut at = 0;
     for &(value, width) in fields {
-        for bit in 0..width {
-            if at % 64 == 0 {
-                words.push(0);
-            }
-            *words.last_mut().expect("pushed above") |= (value >> bit & 1) << (at % 64);
-            at += 1;
+        let kept = u128::from(value) & ((1 << width) - 1);
+        let spread = kept << (at % 64);
+        // It touches two words at most.
+        for (word, half) in words[at / 64..].iter_mut().zip([spread, spread >> 64]) {
+            *word |= half as u64;
         }
+        at += width as usize;
     }
     words
 }
 
-/// The fields of these widths.
+/// The fields of these widths, of at most 64 bits.
 pub fn unpack<const N: usize>(words: &[u64], widths: [u32; N]) -> [u64; N] {
     let mut at = 0;
     widths.map(|width| {
-        let bit = |b: usize| (words[(at + b) / 64] >> ((at + b) % 64) & 1) << b;
-        let value = (0..width as usize).map(bit).sum();
+        let word = |k: usize| words.get(k).map_or(0, |&word| u128::from(word));
+        let spread = word(at / 64) | word(at / 64 + 1) << 64;
+        let value = (spread >> (at % 64)) & ((1 << width) - 1);
         at += width as usize;
-        value
+        value as u64
     })
 }

@@ -63,41 +63,65 @@ fn quieten() {
     });
 }
 
-/// Runs `test` while opening `model` opens its variant with `number` picked, and says whether it panics, and the cycles it took.
-fn run(model: &str, kind: &str, number: u64, fuel: u64, test: &dyn Fn()) -> (bool, u64) {
-    quieten();
-    struct Restored;
-    impl Drop for Restored {
-        fn drop(&mut self) {
-            PICK.set(None);
-            FUEL.set(u64::MAX);
+/// A variant of a model, and what is run on it: a test with one of these seeds.
+struct Trial<'a> {
+    model: &'a str,
+    kind: &'a str,
+    seeds: u64,
+    test: &'a dyn Fn(u64),
+}
+
+impl Trial<'_> {
+    /// Runs the test while opening the model opens its variant with `number` picked, and says whether it panics, and the cycles it took.
+    fn run(&self, number: u64, seed: u64, fuel: u64) -> (bool, u64) {
+        quieten();
+        struct Restored;
+        impl Drop for Restored {
+            fn drop(&mut self) {
+                PICK.set(None);
+                FUEL.set(u64::MAX);
+            }
         }
+        let _restored = Restored;
+        PICK.set(Some(Pick {
+            model: self.model.to_string(),
+            variant: format!("{}_{}", self.model, self.kind),
+            number,
+        }));
+        FUEL.set(fuel);
+        let fails = catch_unwind(AssertUnwindSafe(|| (self.test)(seed))).is_err();
+        (fails, fuel - FUEL.get())
     }
-    let _restored = Restored;
-    PICK.set(Some(Pick {
-        model: model.to_string(),
-        variant: format!("{model}_{kind}"),
-        number,
-    }));
-    FUEL.set(fuel);
-    let fails = catch_unwind(AssertUnwindSafe(test)).is_err();
-    (fails, fuel - FUEL.get())
+
+    /// Which of the numbers are noticed: with some seed, with which it passes when nothing is picked, the test fails. It hangs if it takes over four
+    /// times the cycles that it takes with that seed then.
+    fn noticed(&self, numbers: &[u64]) -> Vec<bool> {
+        // A model that isn't there fails as well.
+        drop(Bench::open(&format!("{}_{}", self.model, self.kind)));
+        // Cycles with nothing picked, of the seeds that were needed so far.
+        let mut sound: Vec<u64> = vec![];
+        let mut notices = |&number: &u64| {
+            (1..=self.seeds).any(|seed| {
+                if seed > sound.len() as u64 {
+                    let (fails, cycles) = self.run(0, seed, u64::MAX);
+                    assert!(
+                        !fails,
+                        "the test fails on {} as it is, with seed {seed}",
+                        self.model
+                    );
+                    sound.push(cycles);
+                }
+                let fuel = 10_000 + 4 * sound[seed as usize - 1];
+                self.run(number, seed, fuel).0
+            })
+        };
+        numbers.iter().map(&mut notices).collect()
+    }
 }
 
-/// Which of the numbers are noticed by a `test` that passes when nothing is picked.
-fn noticed(model: &str, kind: &str, numbers: &[u64], test: &dyn Fn()) -> Vec<bool> {
-    // A model that isn't there fails as well.
-    drop(Bench::open(&format!("{model}_{kind}")));
-    let (fails, cycles) = run(model, kind, 0, u64::MAX, test);
-    assert!(!fails, "the test fails on {model} as it is");
-    let fuel = 10_000 + 4 * cycles;
-    let notices = |number: &u64| run(model, kind, *number, fuel, test).0;
-    numbers.iter().map(notices).collect()
-}
-
-/// The test of one seed after the other.
-fn seeded(seeds: u64, test: impl Fn(&mut ChaCha8Rng)) -> impl Fn() {
-    move || (1..=seeds).for_each(|seed| test(&mut ChaCha8Rng::seed_from_u64(seed)))
+/// The test with the random numbers of a seed.
+fn seeded(test: impl Fn(&mut ChaCha8Rng)) -> impl Fn(u64) {
+    move |seed| test(&mut ChaCha8Rng::seed_from_u64(seed))
 }
 
 /// Sees to it that `test`, which passes on `model` as it is, fails for some of the seeds with each break of
@@ -106,7 +130,7 @@ fn seeded(seeds: u64, test: impl Fn(&mut ChaCha8Rng)) -> impl Fn() {
 /// # Panics
 /// With the names of the breaks that it doesn't notice.
 pub fn breaks(model: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
-    breaks_by(model, &seeded(seeds, test));
+    all_noticed(model, seeds, &seeded(test));
 }
 
 /// The same of a test that has its own random choices, with each break.
@@ -114,9 +138,20 @@ pub fn breaks(model: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
 /// # Panics
 /// With the names of the breaks that it doesn't notice.
 pub fn breaks_by(model: &str, test: &dyn Fn()) {
-    let names = picks_of(&format!("{model}_broken"));
+    all_noticed(model, 1, &|_| test());
+}
+
+fn all_noticed(model: &str, seeds: u64, test: &dyn Fn(u64)) {
+    let kind = "broken";
+    let names = picks_of(&format!("{model}_{kind}"));
     let numbers: Vec<u64> = (1..=names.len() as u64).collect();
-    let noticed = noticed(model, "broken", &numbers, test);
+    let trial = Trial {
+        model,
+        kind,
+        seeds,
+        test,
+    };
+    let noticed = trial.noticed(&numbers);
     let unnoticed = names.iter().zip(noticed).filter(|(_, noticed)| !noticed);
     let unnoticed: Vec<_> = unnoticed.map(|(name, _)| name).collect();
     assert!(!names.is_empty() && unnoticed.is_empty(), "{unnoticed:?}");
@@ -148,7 +183,13 @@ pub fn mutants(model: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
     numbers.shuffle(&mut ChaCha8Rng::seed_from_u64(SEED));
     numbers.truncate(if folder.is_none() { SAMPLE } else { MOST });
     numbers.sort_unstable();
-    let noticed = noticed(model, "mutants", &numbers, &seeded(seeds, test));
+    let trial = Trial {
+        model,
+        kind: "mutants",
+        seeds,
+        test: &seeded(test),
+    };
+    let noticed = trial.noticed(&numbers);
     let count = noticed.iter().filter(|noticed| **noticed).count();
     println!("{model}: {count} of {} mutants are noticed", numbers.len());
     let survivors = numbers

@@ -11,19 +11,18 @@ pub mod fields;
 pub mod monitor;
 pub mod riscv;
 
-use std::collections::HashMap;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hdl::config::{self, Config};
-use model::{Model, Port};
+use model::{Model, Pins};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// A Verilated block whose pins are used by name.
 pub struct Bench {
     pub model: Model,
-    ports: HashMap<String, Port>,
+    pins: Pins,
 }
 
 impl Bench {
@@ -33,7 +32,7 @@ impl Bench {
     /// If there is no such model, or it is of other gates than the sources have now.
     pub fn open(name: &str) -> Self {
         let mut bench = Self::open_cold(name);
-        if bench.ports.contains_key("reset") {
+        if bench.pins.has("reset") {
             bench.set("reset", true);
             bench.model.steps(2);
             bench.set("reset", false);
@@ -53,14 +52,8 @@ impl Bench {
         };
         let model = model.unwrap_or_else(|error| panic!("{error}"));
         current::check(&model);
-        let port = |info: &model::PortInfo| {
-            (
-                info.name.to_string(),
-                model.port(info.name).expect("it is in the list"),
-            )
-        };
-        let ports = model.ports().iter().map(port).collect();
-        let mut bench = Bench { model, ports };
+        let pins = Pins::of(&model);
+        let mut bench = Bench { model, pins };
         bench.divide_processor_clock(1);
         if let Some(number) = pick {
             bench.set(hdl::verilog::PICK, number);
@@ -70,8 +63,8 @@ impl Bench {
 
     /// Lets the processor's clock, if the block has one, rise in each `by`-th cycle; in each if it isn't said.
     pub fn divide_processor_clock(&mut self, by: u64) {
-        if let Some(port) = self.ports.get("processor_clock") {
-            self.model.divide(*port, by);
+        if self.pins.has("processor_clock") {
+            self.model.divide(self.pins.port("processor_clock"), by);
         }
     }
 
@@ -90,16 +83,9 @@ impl Bench {
         bench
     }
 
-    fn port(&self, name: &str) -> Port {
-        *self
-            .ports
-            .get(name)
-            .unwrap_or_else(|| panic!("no pin {name} in {}", self.model.name()))
-    }
-
     /// Reads a pin.
     pub fn get(&self, name: &str) -> u64 {
-        self.model.get(self.port(name))
+        self.pins.get(&self.model, name)
     }
 
     /// Whether a pin is high.
@@ -109,8 +95,7 @@ impl Bench {
 
     /// Drives a pin.
     pub fn set(&mut self, name: &str, value: impl Into<u64>) {
-        let port = self.port(name);
-        self.model.set(port, value.into());
+        self.pins.set(&mut self.model, name, value.into());
     }
 
     /// Drives a wide pin from 64-bit words, lowest first.
@@ -119,21 +104,20 @@ impl Bench {
             .iter()
             .flat_map(|w| [*w as u32, (*w >> 32) as u32])
             .collect();
-        let port = self.port(name);
-        self.model.set_wide(port, &halves);
+        self.pins.set_wide(&mut self.model, name, &halves);
     }
 
     /// Reads a wide pin as `N` words of 64 bits, lowest first.
     pub fn get_wide<const N: usize>(&self, name: &str) -> [u64; N] {
         let mut halves = vec![0; 2 * N];
-        self.model.get_wide(self.port(name), &mut halves);
+        self.pins.get_wide(&self.model, name, &mut halves);
         std::array::from_fn(|k| u64::from(halves[2 * k]) | u64::from(halves[2 * k + 1]) << 32)
     }
 
     /// A wide pin's value, in words of 32 bits.
     pub fn get_words<const N: usize>(&self, name: &str) -> [u32; N] {
         let mut words = [0; N];
-        self.model.get_wide(self.port(name), &mut words);
+        self.pins.get_wide(&self.model, name, &mut words);
         words
     }
 

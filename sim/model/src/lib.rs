@@ -31,6 +31,7 @@
 
 mod error;
 mod pin;
+mod pins;
 mod table;
 mod trace;
 
@@ -42,6 +43,7 @@ use std::ptr::{self, NonNull};
 
 pub use error::{AssertionFailed, ModelError};
 use pin::Pin;
+pub use pins::Pins;
 use table::{ENTRIES, Entry, Raw};
 use trace::Trace;
 
