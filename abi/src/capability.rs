@@ -16,9 +16,14 @@ constants! {
         CAPABILITY_GATHER: u32 = 1 << 2;
         /// Sends may have `FLAG_INLINE`.
         CAPABILITY_INLINE: u32 = 1 << 3;
+        /// The host may set rules: `SetRule` and `ClearRule`. Claims may have `FLAG_PAST_RULES`.
+        CAPABILITY_RULES: u32 = 1 << 4;
     }
 }
 
 /// Every capability.
-pub const ALL: u32 =
-    CAPABILITY_SHARED_COMPLETIONS | CAPABILITY_ERRORS_ONLY | CAPABILITY_GATHER | CAPABILITY_INLINE;
+pub const ALL: u32 = CAPABILITY_SHARED_COMPLETIONS
+    | CAPABILITY_ERRORS_ONLY
+    | CAPABILITY_GATHER
+    | CAPABILITY_INLINE
+    | CAPABILITY_RULES;

@@ -52,6 +52,11 @@ codes! {
         MatchSet = 14,
         /// Raises an event of the firmware's: [`EventSetup`]; index is the endpoint. It folds and is counted as an event of the gates is.
         EventRaise = 15,
+        /// A rule: [`RuleSetup`]; index is its row. Of what enters from then on nothing that falls under it is matched. It dies when its endpoint is flushed,
+        /// and a pair that is cleared leaves its group.
+        RuleSet = 16,
+        /// Forgets a rule.
+        RuleClear = 17,
     }
 }
 
@@ -305,6 +310,34 @@ macro_rules! region_setup_layout {
     };
 }
 
+/// Field list of [`RuleSetup`].
+#[macro_export]
+macro_rules! rule_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `RuleSet`.
+            RuleSetup, RuleSetupView, 5 words {
+                /// Endpoint.
+                endpoint: u8 = 8,
+                /// Zero.
+                reserved0: u8 = 8,
+                /// Context.
+                context: u16 = 16,
+                /// Zero.
+                reserved1: u32 = 32,
+                /// Match bits.
+                match_bits: u64 = 64,
+                /// Of these, those that have to agree.
+                mask: u64 = 64,
+                /// A bit for each pair of the group: pairs 0 to 63,
+                pairs_low: u64 = 64,
+                /// and pairs 64 to 127.
+                pairs_high: u64 = 64,
+            }
+        }
+    };
+}
+
 /// Log2 of the run that each of `pairs` pairs has of so many descriptors if all have as many: 2 at least, `MAX_SENDS` at most.
 pub const fn equal_sends_log2(descriptors: u32, pairs: u32) -> u8 {
     let share = match pairs {
@@ -327,6 +360,32 @@ endpoint_setup_layout!(define_layout);
 pair_setup_layout!(define_layout);
 pair_report_layout!(define_layout);
 region_setup_layout!(define_layout);
+rule_setup_layout!(define_layout);
+
+impl RuleSetup {
+    /// The group: a bit for each pair.
+    pub const fn pairs(&self) -> u128 {
+        (self.pairs_high as u128) << 64 | self.pairs_low as u128
+    }
+
+    /// Whether a message of this endpoint falls under the rule. Ask for a receive with its ignore bits: none falls under it that may be for messages which
+    /// don't. No pair: any source.
+    pub const fn covers(
+        &self,
+        endpoint: u8,
+        pair: Option<u16>,
+        context: u16,
+        match_bits: u64,
+        ignore_bits: u64,
+    ) -> bool {
+        let of_group = match pair {
+            Some(pair) => pair < 128 && self.pairs() >> pair & 1 == 1,
+            None => true,
+        };
+        let differs = (match_bits ^ self.match_bits | ignore_bits) & self.mask;
+        self.endpoint == endpoint && self.context == context && of_group && differs == 0
+    }
+}
 
 codes! {
     /// The card's counters. They wrap at 2^32.
@@ -367,5 +426,7 @@ codes! {
         FirmwareFramesDropped = 16,
         /// Messages sent again.
         Repeats = 17,
+        /// Messages dropped because they fell under a rule.
+        RuleDrops = 18,
     }
 }

@@ -144,6 +144,10 @@ explanations! {
              that `WatchPeers` gave it; or the host, or another peer, said that it has failed. `QueryPair` says which.",
             "The pair stays failed. Close it; what was sent and not acknowledged may have arrived or not. Connect it anew when the peer is back: it \
              is another incarnation then.";
+        Revoked:
+            "A rule of the endpoint (`SetRule`) has the request's context, match bits and source: the program, or its peer, has given up what the request \
+             is for. A send never completes so by the card: the library refuses it, or has cancelled it.",
+            "Nothing to do: the buffer is the host's again. Clear the rule before the context is used anew.";
     }
     MailboxStatus {
         Ok:
@@ -156,7 +160,7 @@ explanations! {
             "An argument is out of its range, misaligned, or its range of addresses wraps.",
             "Result word 1 is the argument's number, counted from 0 in the order of the command's table; a 64-bit argument is one.";
         NoResource:
-            "Every endpoint, domain, pair or region of the card is open.",
+            "Every endpoint, domain, pair or region of the card is open, or every rule set.",
             "Close one. `Identify` says how many there are.";
         NoEnvelopes:
             "The envelopes of all open pairs and this one are more than the card's list of unexpected messages holds.",

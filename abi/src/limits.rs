@@ -11,6 +11,8 @@ constants! {
         MAX_PAIRS: usize = 128;
         /// Most regions that the firmware has room for, in the same way.
         MAX_REGIONS: usize = 256;
+        /// Most rules that the firmware has room for, in the same way.
+        MAX_RULES: usize = 16;
         /// Longest eager message, in bytes, and the size of one unexpected-message slot.
         EAGER_MAX: usize = 1024;
         /// Envelopes per ordered pair when the host doesn't say.

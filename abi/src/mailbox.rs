@@ -108,6 +108,10 @@ codes! {
         /// Sends a word to the process at the other end of a connected pair, which gets it as the event `Signal`, once. Answered at once; the firmware sends it again
         /// until the peer's answers. `Busy` while one of the pair is under way.
         Signal = 22,
+        /// Sets a rule: messages of a group, of a context and with some match bits are matched no more, and what would receive them is refused.
+        SetRule = 23,
+        /// Forgets a rule.
+        ClearRule = 24,
         /// Begins a drain's agreement: the host has flushed what it had sent, and all of it has been acknowledged. Answered at once; the event `Drain` tells when the host is to
         /// sweep, and when it is done. `Busy` while two are under way, or the round before of this name is. Given again: nothing is done.
         Drain = 25,
@@ -235,6 +239,8 @@ words! {
         capabilities: u32,
         /// Descriptors of sends, which pairs have runs of.
         descriptors: u32,
+        /// Rules of the card.
+        rules: u32,
     }
     /// Answer of `OpenDomain`, argument of `CloseDomain`.
     DomainId {
@@ -427,6 +433,29 @@ words! {
         /// [`FailureCause`] of a peer that has failed; else 0.
         failure: u32,
     }
+    /// Argument of `SetRule`. A message falls under the rule if it comes by a pair of the group, has the context, and its match bits agree in those of `mask`: it is
+    /// dropped, and its credit returns. A receive, a probe or a claim falls under it if it has the context, its match bits agree in those of `mask` and it ignores none
+    /// of these, and its source is of the group or any: it completes with `Revoked`. The rule goes when it is cleared, or its endpoint is closed; a pair that is closed
+    /// leaves the group. What was posted or had come before stays.
+    SetRule {
+        /// Local endpoint.
+        endpoint: u32,
+        /// Context.
+        context: u32,
+        /// Match bits.
+        match_bits: u64,
+        /// Of these, those that have to agree.
+        mask: u64,
+        /// The group, all of them open pairs of the endpoint and one at least: a bit for each of the places 0 to 63,
+        low: u64,
+        /// and 64 to 127.
+        high: u64,
+    }
+    /// Answer of `SetRule`, argument of `ClearRule`.
+    RuleId {
+        /// Id of the rule.
+        rule: u32,
+    }
     /// Argument of `WatchPeers`. It replaces what was said for the endpoint before, and holds for pairs that are connected later too.
     WatchPeers {
         /// Local endpoint.
@@ -601,6 +630,8 @@ layouts! {
     ReadFailed: Endpoint => FailedPeers,
     TellFailed: TellFailed => Nothing,
     Signal: Signal => Nothing,
+    SetRule: SetRule => RuleId,
+    ClearRule: RuleId => Nothing,
     Drain: Drain => Nothing,
     DrainSwept: DrainName => Nothing,
     ReadDrain: DrainName => DrainStatus,

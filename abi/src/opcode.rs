@@ -11,11 +11,14 @@
 //! A new opcode is a row here, a room of gates, one of the model, and a file of the library (`DEVELOPERS.md` has the list). A row and a flag may need a
 //! [capability](crate::capability): to a card without it they are unknown.
 
-use crate::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE};
+use crate::capability::{
+    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_RULES,
+};
 use crate::completion::CompletionKind;
 use crate::request::{
     FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_INLINE, FLAG_MULTI, FLAG_NOTHING_KEPT,
-    FLAG_READY, FLAG_RESUME, INLINE_BYTES, ListRequest, Opcode, SendRequest, SendSegments,
+    FLAG_PAST_RULES, FLAG_READY, FLAG_RESUME, INLINE_BYTES, ListRequest, Opcode, SendRequest,
+    SendSegments,
 };
 use crate::status::Status;
 
@@ -218,6 +221,7 @@ pub const OPCODES: &[OpcodeRow] = &[
             Status::LocalProtection,
             Status::ListFull,
             Status::Behind,
+            Status::Revoked,
         ],
         ends: &[
             Status::Success,
@@ -266,7 +270,7 @@ pub const OPCODES: &[OpcodeRow] = &[
         pair: true,
         target: TargetUse::None,
         cancelled_by: None,
-        refusals: &[Status::InvalidRequest, Status::InvalidPair, Status::Behind],
+        refusals: LOOK_REFUSALS,
         ends: LOOK_ENDS,
     },
     OpcodeRow {
@@ -275,7 +279,10 @@ pub const OPCODES: &[OpcodeRow] = &[
         kind: CompletionKind::Claim,
         completes: Completes::Once,
         flags: FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_NOTHING_KEPT,
-        optional: &[],
+        optional: &[OptionalFlag {
+            flag: FLAG_PAST_RULES,
+            capability: CAPABILITY_RULES,
+        }],
         capability: 0,
         second_flag: 0,
         inline_flag: 0,
@@ -285,7 +292,7 @@ pub const OPCODES: &[OpcodeRow] = &[
         pair: true,
         target: TargetUse::None,
         cancelled_by: None,
-        refusals: &[Status::InvalidRequest, Status::InvalidPair, Status::Behind],
+        refusals: LOOK_REFUSALS,
         ends: LOOK_ENDS,
     },
     OpcodeRow {
@@ -330,6 +337,14 @@ pub const OPCODES: &[OpcodeRow] = &[
         refusals: &[Status::InvalidRequest, Status::InvalidClaim],
         ends: &[Status::Success],
     },
+];
+
+/// What refuses a probe and a claim.
+const LOOK_REFUSALS: &[Status] = &[
+    Status::InvalidRequest,
+    Status::InvalidPair,
+    Status::Behind,
+    Status::Revoked,
 ];
 
 /// What a probe and a claim end with: a message, none, or as a pair from which none will come any more.
@@ -510,8 +525,9 @@ mod tests {
     }
 
     /// Sets of the capabilities that opcodes and flags need: none, each alone, and two.
-    const ALL_SETS: [u32; 5] = [
+    const ALL_SETS: [u32; 6] = [
         0,
+        CAPABILITY_RULES,
         CAPABILITY_ERRORS_ONLY,
         CAPABILITY_GATHER,
         CAPABILITY_INLINE,

@@ -88,6 +88,8 @@ constants! {
         /// `flags` of a receive, a probe or a claim: the host keeps nothing that is to be posted behind this one. From a refusal for want of room
         /// until such a request comes, the card assumes that the host still holds receives back, and queues ready messages of the endpoint like others.
         FLAG_NOTHING_KEPT: u8 = 1 << 3;
+        /// `flags` of a claim: no rule refuses it, so that it takes what came before a rule was set. Needs `CAPABILITY_RULES`.
+        FLAG_PAST_RULES: u8 = 1 << 4;
     }
 }
 

@@ -105,6 +105,8 @@ codes! {
         PeerClosed = 18,
         /// The peer is taken to have failed: it acknowledged nothing, was silent, or was declared so.
         PeerFailed = 19,
+        /// A rule of the endpoint revokes what the request is for: it was not posted, or found no message.
+        Revoked = 20,
     }
 }
 
@@ -117,7 +119,7 @@ codes! {
         UnknownCommand = 1,
         /// An argument is out of range or misaligned; result word 1 is its index.
         InvalidArgument = 2,
-        /// No endpoint, domain, pair or region is free.
+        /// No endpoint, domain, pair, region or rule is free.
         NoResource = 3,
         /// The pair's envelopes can't be guaranteed; result word 1 is the largest number that fits.
         NoEnvelopes = 4,

@@ -82,6 +82,24 @@ breaks! {
         SegmentsSwapped: CAPABILITY_GATHER,
         /// The bytes of an inline payload come the wrong way round.
         InlineReversed: CAPABILITY_INLINE,
+        /// A message that falls under a rule is matched.
+        RuledMatches: CAPABILITY_RULES,
+        /// A message that a rule drops keeps its credit.
+        RuledKeepsCredit: CAPABILITY_RULES,
+        /// A receive that falls under a rule is posted.
+        RuledPosts: CAPABILITY_RULES,
+        /// The mask of a rule isn't looked at: all match bits have to agree.
+        RuleMaskIgnored: CAPABILITY_RULES,
+        /// Nor is its context.
+        RuleContextIgnored: CAPABILITY_RULES,
+        /// Nor is its group.
+        RuleGroupIgnored: CAPABILITY_RULES,
+        /// A rule holds for other endpoints too.
+        RuleEndpointIgnored: CAPABILITY_RULES,
+        /// A rule that was cleared still holds.
+        RuleNotCleared: CAPABILITY_RULES,
+        /// A pair that was closed leaves its number in the groups.
+        RuleKeepsPair: CAPABILITY_RULES,
     }
     unread {
         /// A completion is written whole, over the words that its kind doesn't have.

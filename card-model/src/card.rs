@@ -55,6 +55,8 @@ pub struct CardSizes {
     pub capabilities: u32,
     /// Descriptors of sends.
     pub descriptors: usize,
+    /// Rules.
+    pub rules: usize,
 }
 
 /// What the gates decide by their time. A card by itself decides as one that has all the time that it needs.
@@ -172,7 +174,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             counters: Counters::default(),
             regions: Regions::new(regions),
             sends: Sends::new(lists.pairs),
-            delivery: Delivery::new(lists),
+            delivery: Delivery::new(lists, sizes.rules),
             receive: Receive::new(lists.pairs),
             transmit: Transmit::new(lists.pairs),
             acknowledge: Acknowledge::new(lists.pairs),
@@ -213,7 +215,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.endpoints = Endpoints::new(lists.endpoints, capabilities);
         self.regions = Regions::new(regions);
         self.sends = Sends::new(lists.pairs);
-        self.delivery = Delivery::new(lists);
+        self.delivery = Delivery::new(lists, self.sizes.rules);
         self.receive = Receive::new(lists.pairs);
         self.transmit = Transmit::new(lists.pairs);
         self.acknowledge = Acknowledge::new(lists.pairs);

@@ -2,6 +2,7 @@
 
 use abi::control::{
     CardSetup, EndpointSetup, EventSetup, Operation, PairReport, PairSetup, RegionSetup, RingSetup,
+    RuleSetup,
 };
 
 use crate::card::{Card, Timing};
@@ -65,6 +66,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 self.regions.set(index, Some(region));
             }
             Operation::RegionClear => self.regions.set(index, None),
+            Operation::RuleSet => {
+                let rule = RuleSetup::from_words(&words(data));
+                self.delivery.rule_set(index, Some(rule));
+            }
+            Operation::RuleClear => self.delivery.rule_set(index, None),
             Operation::CounterRead => return self.counters.read_index(index).into(),
             Operation::EventRaise => {
                 let EventSetup {

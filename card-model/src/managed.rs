@@ -192,6 +192,7 @@ impl<M: HostMemory> firmware_core::Card for Managed<M> {
             regions,
             capabilities,
             descriptors,
+            rules,
         } = self.gates.sizes();
         firmware_core::Sizes {
             endpoints: lists.endpoints as u32,
@@ -202,6 +203,7 @@ impl<M: HostMemory> firmware_core::Card for Managed<M> {
             posted_reserved: lists.reserved_posted as u32,
             capabilities,
             descriptors: descriptors as u32,
+            rules: rules as u32,
         }
     }
 

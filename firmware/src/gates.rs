@@ -116,6 +116,7 @@ impl Card for Gates {
             posted_reserved,
             capabilities,
             descriptors,
+            rules,
         ] = words;
         Sizes {
             endpoints,
@@ -126,6 +127,7 @@ impl Card for Gates {
             posted_reserved,
             capabilities,
             descriptors,
+            rules,
         }
     }
 

@@ -104,6 +104,7 @@ fn started() -> Card {
         lists: Sizes::new(2, 4, 12, 4, 16),
         regions: 4,
         descriptors: 32,
+        rules: 2,
         capabilities: abi::capability::ALL,
     };
     let mut memory = Pieces::default();

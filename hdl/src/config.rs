@@ -1,7 +1,7 @@
 //! The named configurations: every size of the card that isn't a property of an interface.
 
 use abi::capability;
-use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
+use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS, MAX_RULES};
 
 /// Rows of each table for `entries` receives: in both together as many as receives, so that two rows of three suffice for nearly all.
 pub const fn table_rows(entries: usize) -> usize {
@@ -38,9 +38,14 @@ pub struct Config {
     pub comparators: usize,
     /// Regions.
     pub regions: usize,
+    /// Rules.
+    pub rules: usize,
     /// What its gates have beyond what every card has: `abi::capability`.
     pub capabilities: u32,
 }
+
+/// What the gates have: all but the table of rules.
+const BUILT: u32 = capability::ALL & !capability::CAPABILITY_RULES;
 
 /// For fast tests and formal proofs.
 pub const TINY: Config = Config {
@@ -55,7 +60,8 @@ pub const TINY: Config = Config {
     descriptors: 64,
     comparators: 8,
     regions: 32,
-    capabilities: capability::ALL,
+    rules: 4,
+    capabilities: BUILT,
 };
 
 /// For boards, and the default of the simulator.
@@ -71,7 +77,8 @@ pub const ECP5: Config = Config {
     descriptors: 1024,
     comparators: 8,
     regions: 256,
-    capabilities: capability::ALL,
+    rules: 16,
+    capabilities: BUILT,
 };
 
 /// Small, with room for few receives: for tests of what happens when there is none. No card is built with it.
@@ -97,6 +104,7 @@ pub const ODD: Config = Config {
     descriptors: 32,
     comparators: 8,
     regions: 5,
+    rules: 3,
     capabilities: 0,
 };
 
@@ -113,6 +121,7 @@ pub const MANY: Config = Config {
     descriptors: 256,
     comparators: 4,
     regions: 33,
+    rules: 5,
     capabilities: 0,
 };
 
@@ -130,6 +139,7 @@ pub const WIDE: Config = Config {
     descriptors: 8192,
     comparators: 8,
     regions: 4096,
+    rules: 64,
     capabilities: 0,
 };
 
@@ -151,6 +161,11 @@ const _: () = assert!(
 const _: () = assert!(
     TINY.regions <= MAX_REGIONS && ECP5.regions <= MAX_REGIONS,
     "the firmware has no room for so many regions"
+);
+
+const _: () = assert!(
+    TINY.rules <= MAX_RULES && ECP5.rules <= MAX_RULES,
+    "the firmware has no room for so many rules"
 );
 
 impl Config {

@@ -589,6 +589,7 @@ impl Logic for Datapath {
         self.counters.credit_asks.next = bits::<3>(0) + self.send_queues.count_asks.val();
         self.counters.repeats.next = bits::<3>(0) + self.send_queues.count_repeats.val();
         self.counters.match_overflows.next = bits::<3>(0) + self.lists.count_overflows.val();
+        self.counters.rule_drops.next = 0.into();
 
         // What an observer sees.
         self.monitor_control_valid.next = self.fanout.begins.val();

@@ -239,6 +239,7 @@ fn registers_tell_sizes_address_and_time() {
         TINY.reserved_posted(),
         TINY.capabilities as usize,
         TINY.descriptors,
+        TINY.rules,
     ];
     assert_eq!(sizes.len(), SIZE_WORDS);
     for (size, offset) in sizes.into_iter().zip((SIZES..).step_by(4)) {
@@ -862,7 +863,7 @@ fn a_fan_out_that_answers_too_early_is_caught() {
 
 #[test]
 fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
-    const INPUTS: [&str; 18] = [
+    const INPUTS: [&str; 19] = [
         "frames_sent",
         "frames_received",
         "crc_errors",
@@ -881,6 +882,7 @@ fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
         "credit_asks",
         "firmware_frames_dropped",
         "repeats",
+        "rule_drops",
     ];
     let words = |name: &str| name.to_lowercase().replace('_', "");
     for counter in Counter::ALL {

@@ -134,6 +134,18 @@ breaks! {
     DisconnectsKept,
     /// Whoever waits on an endpoint isn't told when a reset or a restart ends it.
     EndsInSilence,
+    /// A send that falls under a rule is posted.
+    SendsRevoked,
+    /// What a sweep has ended is told as the program's own cancel.
+    TellsCancelled,
+    /// A sweep leaves the messages that have come.
+    LeavesMessages,
+    /// A sweep ends what is of other pairs too.
+    SweepsStrangers,
+    /// Completions that a sweep has put aside come behind those in the queue.
+    ForgetsAside,
+    /// A rule is set again for what is revoked already.
+    SetsAnotherRule,
 }
 
 thread_local! {

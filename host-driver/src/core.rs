@@ -35,8 +35,10 @@ mod arm;
 mod complete;
 mod post;
 mod sends;
+mod sweep;
 
 pub(crate) use self::sends::Way;
+pub(crate) use self::sweep::SweepTurn;
 use crate::backlog::Backlog;
 use crate::claimed::Claim;
 use crate::endpoint::Shared;
@@ -50,6 +52,7 @@ use crate::query::EndpointStatus;
 use crate::region::Buffer;
 use crate::request_queue::RequestQueue;
 use crate::ring::{EntryQueue, RequestRing};
+use crate::rules::HeldRule;
 use crate::send_limits::SendLimits;
 use crate::shared::readable::Held;
 use crate::table::{Outstanding, Place, Request, RequestTable};
@@ -137,6 +140,8 @@ pub(crate) enum Phase {
 /// A completion queue, and the requests that are to complete on it.
 pub(crate) struct Queue {
     completions: EntryQueue<Completion>,
+    /// Completions that a sweep has taken from the queue and the program hasn't polled: older than all that are in it.
+    aside: VecDeque<Completion>,
     /// Index of the first completion that nobody has looked at: those taken, and perhaps some behind them, have been.
     noticed: u16,
     table: RequestTable,
@@ -167,6 +172,11 @@ impl Queue {
         }
     }
 
+    /// Whether a completion has come that nobody has polled.
+    fn has_written(&self) -> bool {
+        !self.aside.is_empty() || self.completions.peek().is_some()
+    }
+
     /// The line that interrupts when a completion has come.
     fn line(&self) -> Line {
         self.page.map_or(Line::Library, Line::Endpoint)
@@ -190,6 +200,9 @@ pub(crate) struct Rings {
     backlog: Backlog,
     /// Claimed messages that the program has dropped, to be discarded.
     dropped: Vec<Claim>,
+    /// The sweep that is under way.
+    sweep: Option<sweep::Sweep>,
+    rules: Vec<HeldRule>,
     pairs: Vec<Option<OpenPair>>,
     /// Pairs that keep sends, in the order of their turns.
     keepers: VecDeque<u16>,
@@ -236,6 +249,8 @@ impl Rings {
             events,
             backlog: Backlog::new(),
             dropped: Vec::with_capacity(pairs * usize::from(MAX_CREDITS)),
+            sweep: None,
+            rules: Vec::new(),
             pairs: std::iter::repeat_with(|| None).take(pairs).collect(),
             keepers: VecDeque::with_capacity(pairs),
             orphans: RequestQueue::new(),
@@ -280,6 +295,7 @@ impl Core {
         let queue = Queue {
             table: RequestTable::new(completions.entries()),
             retired: Vec::with_capacity(completions.entries().into()),
+            aside: VecDeque::with_capacity(completions.entries().into()),
             completions,
             noticed: 0,
             page: None,
@@ -330,7 +346,7 @@ impl Core {
                 .ok_or(CommandError::NotFound);
         }
         if !self.endpoints.is_empty() && !is_broken!(ContinuesQueue) {
-            if self.queue.table.outstanding() > 0 || self.queue.completions.peek().is_some() {
+            if self.queue.table.outstanding() > 0 || self.queue.has_written() {
                 return Err(CommandError::Argument(
                     "the queue has completions of endpoints that are closed: poll them first",
                 ));
@@ -490,6 +506,7 @@ impl Own<'_> {
         self.rings.keepers.clear();
         self.rings.orphans = RequestQueue::new();
         self.rings.dropped.clear();
+        self.rings.rules.clear();
     }
 
     /// The program has dropped its handle.
@@ -604,6 +621,8 @@ impl Own<'_> {
         if self.pair_mut(pair).is_some() {
             self.orphan_sends(pair);
             self.rings.pairs[usize::from(pair.index)] = None;
+            let rules = self.rings.rules.iter_mut();
+            rules.for_each(|rule| rule.forget_pair(pair.index));
         }
     }
 
@@ -648,6 +667,11 @@ impl Own<'_> {
         if let Some(open) = self.pair_mut(pair) {
             open.failure_acknowledged = !is_broken!(AcknowledgedNever);
         }
+    }
+
+    /// The rules that hold.
+    pub(crate) const fn rules(&mut self) -> &mut Vec<HeldRule> {
+        &mut self.rings.rules
     }
 
     /// Whether a receive from any source is posted.

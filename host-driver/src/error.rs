@@ -161,6 +161,9 @@ pub enum PostError {
     /// The pair isn't an open pair of this endpoint.
     #[error("not an open pair of this endpoint")]
     InvalidPair,
+    /// A rule of the endpoint revokes the message: [`Endpoint::revoke`](crate::Endpoint::revoke). It isn't sent.
+    #[error("the message has been revoked")]
+    Revoked,
     /// The buffer belongs to another protection domain or device.
     #[error("the buffer is of another protection domain")]
     WrongDomain,

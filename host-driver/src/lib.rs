@@ -84,6 +84,7 @@ mod error;
 mod event;
 #[cfg(target_os = "linux")]
 mod event_fd;
+mod group;
 mod link;
 mod loader;
 mod memory;
@@ -95,8 +96,10 @@ mod query;
 mod region;
 mod request_queue;
 mod ring;
+mod rules;
 mod send_limits;
 mod shared;
+mod sweep;
 mod sync;
 mod table;
 pub mod transport;
@@ -118,6 +121,7 @@ pub use error::{
 pub use event::{AsyncEvent, Cause, Causes};
 #[cfg(target_os = "linux")]
 pub use event_fd::{EventFd, EventFdError};
+pub use group::Group;
 pub use loader::load_firmware;
 pub use operation::{RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend};
 pub use pair::{EndpointAddress, Pair, PairAddress};
@@ -126,8 +130,10 @@ pub use query::{
     Capabilities, DeviceLimits, EndpointState, EndpointStatus, PairStatus, RequestState,
 };
 pub use region::{Access, Buffer, MemoryRegion, RegionInUse};
+pub use rules::{Revocation, RevokeError, Rule};
 pub use send_limits::SendLimits;
 pub use shared::{Gather, Payload, SendBuffer, SharedBuffer};
+pub use sweep::{MessageSet, SweepError, Swept};
 pub use table::Request;
 
 /// What may cross threads and be shared by them: everything.
@@ -163,6 +169,10 @@ const _: () = {
     shared::<TaggedSend>();
     shared::<SendLimits>();
     shared::<WatchOptions>();
+    shared::<Group>();
+    shared::<MessageSet>();
+    shared::<Revocation>();
+    shared::<RevokeError>();
     shared::<AsyncEvent>();
     shared::<Refused>();
     shared::<Claimed>();

@@ -58,6 +58,16 @@ pub(crate) trait Operation {
         None
     }
 
+    /// Whether it is a sweep's, and not the program's.
+    fn is_sweeps(&self) -> bool {
+        false
+    }
+
+    /// Whether it looks for a message that a sweep discards.
+    fn is_sweeps_look(&self) -> bool {
+        false
+    }
+
     /// Whether the program isn't told that it has ended so.
     fn is_silent(&self, _status: Status) -> bool {
         false
@@ -130,6 +140,11 @@ impl Work {
     /// How such a request is posted.
     pub(crate) fn posting(&self) -> Posting {
         Posting::of(self.operation().opcode().row())
+    }
+
+    /// Whether it is a sweep's.
+    pub(crate) fn is_sweeps(&self) -> bool {
+        self.operation().is_sweeps()
     }
 
     /// Kind of its completion.

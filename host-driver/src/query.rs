@@ -14,7 +14,8 @@ use crate::error::CommandError;
 use crate::pair::EndpointAddress;
 use crate::table::{Place, Request};
 use abi::capability::{
-    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_SHARED_COMPLETIONS,
+    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_RULES,
+    CAPABILITY_SHARED_COMPLETIONS,
 };
 use abi::control::equal_sends_log2;
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2};
@@ -34,6 +35,8 @@ bitflags::bitflags! {
         const GATHER = CAPABILITY_GATHER;
         /// A send may carry a short payload in its request: the library does that by itself.
         const INLINE = CAPABILITY_INLINE;
+        /// Messages may be revoked: [`Endpoint::revoke`].
+        const RULES = CAPABILITY_RULES;
     }
 }
 
@@ -68,6 +71,8 @@ pub struct DeviceLimits {
     pub unsignaled_sends: bool,
     /// Whether several endpoints may complete on one queue: [`EndpointBuilder::on`](crate::EndpointBuilder::on).
     pub shared_completions: bool,
+    /// Rules of the card, of all its endpoints: what [`Endpoint::revoke`] sets one of. 0: it can't.
+    pub rules: usize,
     /// Longest injected message, in bytes.
     pub inject_bytes: usize,
     /// Entries of a ring or a queue; powers of two only.
@@ -104,6 +109,10 @@ impl Device {
             },
             unsignaled_sends: has(Capabilities::ERRORS_ONLY),
             shared_completions: has(Capabilities::SHARED_COMPLETIONS),
+            rules: match has(Capabilities::RULES) {
+                true => identity.rules as usize,
+                false => 0,
+            },
             inject_bytes: EAGER_MAX,
             ring_entries: 1 << MIN_RING_LOG2..=1 << MAX_RING_LOG2,
         }

@@ -8,6 +8,7 @@ use crate::operation::Work;
 use crate::region::Buffer;
 use crate::shared::SharedBuffer;
 use abi::request::{ListRequest, MAX_SEGMENTS, SendRequest};
+use abi::status::Status;
 
 /// A posted request, to cancel it or to recognise its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,12 +60,16 @@ pub(crate) struct Outstanding {
     pub(crate) shared: Option<SharedBuffer>,
     /// Gathers: the segments behind the first.
     pub(crate) segments: Segments,
-    /// How to post it, or to post it again, if the library keeps it or may have to.
+    /// How to post it, or to post it again, if the library keeps it or may have to; of a send, what it was posted with.
     pub(crate) entry: Option<Entry>,
     /// The cancel that is under way for it.
     pub(crate) cancel: Option<Request>,
     /// Its number among those of its pair that wait with the card.
     pub(crate) order: u32,
+    /// A sweep has cancelled it: what the program is told if it ends `Cancelled`.
+    pub(crate) told: Option<Status>,
+    /// Its completion has been looked at.
+    pub(crate) noticed: bool,
 }
 
 impl Outstanding {
@@ -80,6 +85,8 @@ impl Outstanding {
             entry: None,
             cancel: None,
             order: 0,
+            told: None,
+            noticed: false,
         }
     }
 }
@@ -154,6 +161,15 @@ impl RequestTable {
     pub(crate) fn any_of(&self, at: usize, is: impl Fn(&Outstanding) -> bool) -> bool {
         let mut own = self.slots.iter().filter(|slot| slot.is_of(at));
         own.any(|slot| slot.request.as_ref().is_some_and(&is))
+    }
+
+    /// The handle of an endpoint's outstanding request that is such a one.
+    pub(crate) fn find_of(&self, at: usize, is: impl Fn(&Outstanding) -> bool) -> Option<Request> {
+        let found = self
+            .slots
+            .iter()
+            .position(|slot| slot.is_of(at) && slot.request.as_ref().is_some_and(&is))?;
+        Some(Request::new(found as u16, self.slots[found].uses))
     }
 
     /// Whether every slot is taken.

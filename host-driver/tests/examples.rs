@@ -40,6 +40,8 @@ mod ready_send;
 mod reserve_peers;
 #[path = "../examples/reset.rs"]
 mod reset;
+#[path = "../examples/revoke.rs"]
+mod revoke;
 #[path = "../examples/send_limits.rs"]
 mod send_limits;
 #[path = "../examples/shared_buffer.rs"]
@@ -131,6 +133,11 @@ fn reset_runs() {
 }
 
 #[test]
+fn revoke_runs() {
+    revoke::main().unwrap();
+}
+
+#[test]
 fn send_limits_runs() {
     send_limits::main().unwrap();
 }
@@ -196,7 +203,7 @@ fn every_page_of_a_verb_leads_to_an_example() {
 }
 
 /// Files of the library that what a program calls is in.
-const CALLS: [&str; 19] = [
+const CALLS: [&str; 22] = [
     include_str!("../src/claimed.rs"),
     include_str!("../src/completion.rs"),
     include_str!("../src/connection.rs"),
@@ -204,6 +211,7 @@ const CALLS: [&str; 19] = [
     include_str!("../src/domain.rs"),
     include_str!("../src/endpoint.rs"),
     include_str!("../src/event_fd.rs"),
+    include_str!("../src/group.rs"),
     include_str!("../src/peers.rs"),
     include_str!("../src/operation/cancel.rs"),
     include_str!("../src/operation/claim.rs"),
@@ -215,7 +223,9 @@ const CALLS: [&str; 19] = [
     include_str!("../src/pair.rs"),
     include_str!("../src/query.rs"),
     include_str!("../src/region.rs"),
+    include_str!("../src/rules.rs"),
     include_str!("../src/send_limits.rs"),
+    include_str!("../src/sweep.rs"),
 ];
 
 /// Names of the public functions of a file.

@@ -406,6 +406,7 @@ fn options(config: &str, cards: usize, seed: u64) -> SoftOptions {
             posted_reserved: config.reserved_posted() as u32,
             capabilities: config.capabilities,
             descriptors: config.descriptors as u32,
+            rules: config.rules as u32,
         },
         seed,
         flaw: FLAW.get(),

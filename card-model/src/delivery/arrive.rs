@@ -6,6 +6,7 @@ use abi::limits::MAX_CREDITS;
 use abi::request::place;
 use abi::status::Status;
 
+use super::rules::Tag;
 use super::{Delivery, Envelope, Neighbours, of_pair, slot_offset};
 use crate::breaks::Break;
 use crate::matching::{Command, Operation};
@@ -37,13 +38,33 @@ impl Delivery {
         !sink.connected || sink.failed.is_some()
     }
 
-    /// A message goes to the receive that it matches, or to a slot; or it is refused, or dropped since its pair has failed.
+    /// Whether a message falls under a rule.
+    pub fn is_revoked(&self, arrival: &Arrival) -> bool {
+        let tag = Tag {
+            endpoint: arrival.endpoint,
+            pair: Some(arrival.pair),
+            context: arrival.context,
+            match_bits: arrival.match_bits,
+            ignore_bits: 0,
+        };
+        self.rules.cover(&tag, self.broken) && self.broken != Break::RuledMatches
+    }
+
+    /// A message goes to the receive that it matches, or to a slot; or it is refused, or dropped since its pair has failed or a rule revokes it.
     ///
     /// # Panics
     /// If the gates have chosen a slot that isn't vacant.
     pub fn arrive(&mut self, arrival: &Arrival, around: &mut impl Neighbours) {
         let sink = self.sink(arrival.pair);
-        if !self.drops(arrival.pair) {
+        if !self.drops(arrival.pair) && self.is_revoked(arrival) {
+            around.put(Output::Count(Counter::RuleDrops));
+            around.put(Output::Update(Update {
+                pair: arrival.pair,
+                accepted: true,
+                freed: self.broken != Break::RuledKeepsCredit,
+                refused: false,
+            }));
+        } else if !self.drops(arrival.pair) {
             let refusable = arrival.ready && !self.may_be_held_back(arrival.endpoint, around);
             let slots = u16::from(sink.granted).min(MAX_CREDITS) as u8;
             let slot = (0..slots).find(|slot| sink.used & (1 << slot) == 0);

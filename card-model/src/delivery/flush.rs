@@ -62,6 +62,7 @@ impl Delivery {
         if let Some(sink) = self.sink_mut(pair) {
             sink.connected = false;
         }
+        self.rules.forget_pair(pair, self.broken);
         let walk = Walk {
             next: of_pair(Operation::TakeUnexpectedOfPair, endpoint, pair),
             status: Status::Flushed.code(),
@@ -75,6 +76,7 @@ impl Delivery {
 
     /// The posted receives of an endpoint are flushed, in any order.
     pub fn endpoint_flush(&mut self, endpoint: u8, around: &mut impl Neighbours) {
+        self.rules.forget_endpoint(endpoint);
         let status = Status::Flushed.code();
         let next = Command {
             endpoint,

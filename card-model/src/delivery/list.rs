@@ -3,9 +3,10 @@
 use abi::completion::{Completion, CompletionKind};
 use abi::control::Counter;
 use abi::opcode::OpcodeRow;
-use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, claim_handle};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_PAST_RULES, ListRequest, Opcode, claim_handle};
 use abi::status::Status;
 
+use super::rules::Tag;
 use super::{Delivery, Neighbours, Receive};
 use crate::breaks::Break;
 use crate::matching::{Command, Operation};
@@ -109,9 +110,31 @@ impl Delivery {
         if receives && request.length > 0 && !around.allowed(&access) {
             return self.refuse(&receive, kind, Status::LocalProtection, around);
         }
+        if self.request_is_revoked(kind, endpoint, request) {
+            return self.refuse(&receive, kind, Status::Revoked, around);
+        }
         while let Look::Stays(rest) = self.look(kind, &receive, request, around) {
             receive = rest;
         }
+    }
+
+    /// Whether what a request is for falls under a rule. Of a receive with flags of another request the bit means nothing.
+    fn request_is_revoked(
+        &self,
+        kind: CompletionKind,
+        endpoint: u8,
+        request: &ListRequest,
+    ) -> bool {
+        let any_source = request.flags & FLAG_ANY_SOURCE != 0;
+        let past = kind == CompletionKind::Claim && request.flags & FLAG_PAST_RULES != 0;
+        let tag = Tag {
+            endpoint,
+            pair: (!any_source).then_some(request.pair),
+            context: request.context,
+            match_bits: request.match_bits,
+            ignore_bits: request.ignore_bits,
+        };
+        !past && self.rules.cover(&tag, self.broken) && self.broken != Break::RuledPosts
     }
 
     fn look(

@@ -14,12 +14,13 @@ mod arrive;
 mod claims;
 mod flush;
 mod list;
+mod rules;
 mod stall;
 
 use std::collections::HashMap;
 
 use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
-use abi::control::RIGHT_LOCAL_WRITE;
+use abi::control::{RIGHT_LOCAL_WRITE, RuleSetup};
 use abi::limits::EAGER_MAX;
 use abi::request::{FLAG_MULTI, ListRequest, claim_handle};
 use abi::status::Status;
@@ -29,6 +30,7 @@ use crate::matching::{Command, Lists, Operation, Reply, Sizes};
 use crate::memory::BusError;
 use crate::output::{Output, Update};
 use crate::regions::{Access, RemoteAccess};
+use rules::Rules;
 use stall::Stall;
 
 pub use arrive::Arrival;
@@ -171,6 +173,7 @@ pub struct Delivery {
     /// Messages in slots, by their place.
     messages: HashMap<u16, Envelope>,
     stalls: Vec<Stall>,
+    rules: Rules,
     /// Receives and messages that end one after the other.
     walk: Option<flush::Walk>,
     /// A request that has found a message which isn't anywhere.
@@ -183,14 +186,15 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Empty lists, and no pair.
-    pub fn new(sizes: Sizes) -> Self {
+    /// Empty lists, no pair, and room for so many rules.
+    pub fn new(sizes: Sizes, rules: usize) -> Self {
         Self {
             lists: Lists::new(sizes),
             pairs: vec![Sink::default(); sizes.pairs],
             receives: HashMap::new(),
             messages: HashMap::new(),
             stalls: vec![Stall::default(); sizes.endpoints],
+            rules: Rules::new(rules),
             walk: None,
             again: None,
             gone: 0,
@@ -202,6 +206,11 @@ impl Delivery {
     /// Breaks the room on purpose.
     pub fn break_on_purpose(&mut self, broken: Break) {
         self.broken = broken;
+    }
+
+    /// A rule holds from now on, or the rule of a row does no more.
+    pub fn rule_set(&mut self, row: u16, rule: Option<RuleSetup>) {
+        self.rules.set(row, rule, self.broken);
     }
 
     /// What is posted and what waits.

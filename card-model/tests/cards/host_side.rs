@@ -40,6 +40,7 @@ pub fn tiny() -> CardSizes {
         regions: 32,
         capabilities: 0,
         descriptors: 128,
+        rules: 4,
     }
 }
 
@@ -58,6 +59,7 @@ pub fn scarce() -> CardSizes {
         regions: 32,
         capabilities: 0,
         descriptors: 128,
+        rules: 4,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use abi::completion::{COMPLETION_MORE, Completion};
-use abi::control::{Operation, PairReport};
+use abi::control::{Operation, PairReport, RuleSetup};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::PairState;
 use abi::opcode::{Completes, OPCODES, OpcodeRow, WorkRing};
@@ -51,6 +51,9 @@ impl Message {
     }
 }
 
+/// A context that a rule of each endpoint revokes, and of which nothing is sent.
+const REVOKED: u16 = 7;
+
 /// What is wrong with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spoilt {
@@ -65,6 +68,8 @@ enum Spoilt {
     Length,
     /// Its buffer is in the region, and not in memory.
     Memory,
+    /// Its context is revoked.
+    Revoked,
 }
 
 /// A request that hasn't completed.
@@ -151,6 +156,16 @@ impl World {
         let mut net = Net::new(cards, sizes, ENDPOINTS, LOG2);
         for card in &mut net.cards {
             card.break_on_purpose(broken);
+            for endpoint in 0..ENDPOINTS {
+                let rule = RuleSetup {
+                    endpoint,
+                    context: REVOKED,
+                    pairs_low: u64::MAX,
+                    pairs_high: u64::MAX,
+                    ..RuleSetup::default()
+                };
+                card.control(Operation::RuleSet, endpoint.into(), &rule.to_words());
+            }
         }
         let mut next = vec![0; cards];
         let mut end = |card: usize, endpoint| {
@@ -401,7 +416,7 @@ impl World {
             ..host_side.a_send(pair, request, offset, length)
         };
         match spoilt {
-            Spoilt::Not => {}
+            Spoilt::Not | Spoilt::Revoked => {}
             Spoilt::Malformed => send.reserved0 = 1,
             Spoilt::Key => send.key ^= 1 << 20,
             Spoilt::Pair => send.pair = self.rng.random_range(7..10),
@@ -491,7 +506,13 @@ impl World {
         };
         let spoilt = match all {
             true => Spoilt::Not,
-            false => self.spoil(&[Spoilt::Malformed, Spoilt::Key, Spoilt::Pair, Spoilt::Memory]),
+            false => self.spoil(&[
+                Spoilt::Malformed,
+                Spoilt::Key,
+                Spoilt::Pair,
+                Spoilt::Memory,
+                Spoilt::Revoked,
+            ]),
         };
         let request = self.pend(
             card,
@@ -529,6 +550,7 @@ impl World {
                 receive.flags &= !FLAG_ANY_SOURCE;
             }
             Spoilt::Memory => receive.address += BUFFER_BYTES - offset,
+            Spoilt::Revoked => receive.context = REVOKED,
         }
         self.post_list(card, endpoint, &receive);
     }
@@ -539,7 +561,7 @@ impl World {
             return;
         }
         let opcode = [Opcode::Probe, Opcode::Claim][self.rng.random_range(0..2)];
-        let spoilt = self.spoil(&[Spoilt::Malformed, Spoilt::Pair]);
+        let spoilt = self.spoil(&[Spoilt::Malformed, Spoilt::Pair, Spoilt::Revoked]);
         let request = self.pend(card, endpoint, without_buffer(opcode, 0, spoilt));
         let pairs = self.pairs(card, endpoint);
         let mut look = ListRequest {
@@ -557,6 +579,7 @@ impl World {
                 look.flags &= !FLAG_ANY_SOURCE;
                 look.pair = self.rng.random_range(7..10);
             }
+            Spoilt::Revoked => look.context = REVOKED,
             _ => {}
         }
         self.post_list(card, endpoint, &look);
@@ -605,7 +628,7 @@ impl World {
             ..host_side.a_receive(0, request, offset_or_zero, length)
         };
         match spoilt {
-            Spoilt::Not | Spoilt::Length => {}
+            Spoilt::Not | Spoilt::Length | Spoilt::Revoked => {}
             Spoilt::Malformed => claimed.flags = FLAG_ANY_SOURCE,
             Spoilt::Key => claimed.key ^= 1 << 20,
             Spoilt::Pair => claimed.target ^= 0x8000_0000,

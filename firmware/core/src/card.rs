@@ -26,6 +26,8 @@ pub struct Sizes {
     pub capabilities: u32,
     /// Descriptors of sends.
     pub descriptors: u32,
+    /// Rules.
+    pub rules: u32,
 }
 
 /// An event that the gates raised, as far as the firmware tells one from another.
@@ -221,6 +223,12 @@ names! {
         DrainNamedKept,
         /// A later round says nothing of the one before.
         DrainOverForgotten,
+        /// What a late answer says has been done to a rule is taken to be so.
+        LateRuleBelieved,
+        /// The group of a rule may have pairs of other endpoints.
+        StrangersRuled,
+        /// The rules of a closed endpoint keep their rows.
+        RulesLeaked,
     }
 }
 

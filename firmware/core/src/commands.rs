@@ -12,21 +12,22 @@ use crate::firmware::{Firmware, UnderWay};
 use crate::pair::{Held, Pair, Room};
 use crate::peers::Peer;
 use crate::region::{Region, RegionState};
+use crate::rule::{self, Rule, RuleState};
 use crate::table;
 use crate::watch::Watch;
 use abi::ABI_VERSION;
-use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
+use abi::capability::{CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
 use abi::control::{
     Counter, EndpointSetup, Operation, PairReport, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
-    RegionSetup, region_key, ring_index,
+    RegionSetup, RuleSetup, region_key, ring_index,
 };
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS};
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
     CounterId, CounterValue, Disconnect, DomainId, DrainName, DrainStatus, EndpointId, FailedPeers,
     FailureCause, Identity, JOB_BITS, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, PairId,
-    PairState, PairStatus, PeerState, RegionKey, RegisterRegion, Reserve, Signal, TellFailed,
-    WatchPeers, Words, id_generation, id_index, object_id, reason_word,
+    PairState, PairStatus, PeerState, RegionKey, RegisterRegion, Reserve, RuleId, SetRule, Signal,
+    TellFailed, WatchPeers, Words, id_generation, id_index, object_id, reason_word,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
@@ -60,6 +61,13 @@ pub(crate) enum Job {
         setup: RegionSetup,
     },
     DeregisterRegion {
+        index: usize,
+    },
+    SetRule {
+        index: usize,
+        setup: RuleSetup,
+    },
+    ClearRule {
         index: usize,
     },
     ReadCounter {
@@ -152,6 +160,8 @@ impl<C: Card> Firmware<C> {
             Some(Command::ReadFailed) => self.run(arguments, Self::read_failed),
             Some(Command::TellFailed) => self.run(arguments, Self::command_tell_failed),
             Some(Command::Signal) => self.run(arguments, Self::signal),
+            Some(Command::SetRule) => self.run(arguments, Self::set_rule),
+            Some(Command::ClearRule) => self.run(arguments, Self::clear_rule),
             Some(Command::Drain) => self.run(arguments, Self::drain),
             Some(Command::DrainSwept) => self.run(arguments, Self::drain_swept),
             Some(Command::ReadDrain) => self.run(arguments, Self::command_read_drain),
@@ -221,6 +231,10 @@ impl<C: Card> Firmware<C> {
             {
                 self.regions[index].state = RegionState::Setting;
                 self.request(Operation::RegionSet, index as u16, &setup.to_words());
+            }
+            Job::SetRule { index, setup } if self.rules[index].state == RuleState::Waiting => {
+                self.rules[index].state = RuleState::Setting;
+                self.request(Operation::RuleSet, index as u16, &setup.to_words());
             }
             Job::QueryPair { index } => self.request(Operation::PairRead, index as u16, &[]),
             Job::ReadCounter { counter } => {
@@ -292,6 +306,13 @@ impl<C: Card> Firmware<C> {
             Job::DeregisterRegion { index } if self.regions[index].state == RegionState::Free => {
                 self.answer_with(Ok(Nothing {}));
             }
+            Job::SetRule { index, .. } if self.rules[index].state == RuleState::Used => {
+                let rule = self.rules[index].id(index);
+                self.answer_with(Ok(RuleId { rule }));
+            }
+            Job::ClearRule { index } if self.rules[index].state == RuleState::Free => {
+                self.answer_with(Ok(Nothing {}));
+            }
             Job::ReadCounter { .. } if request.for_host => {
                 self.answer_with(Ok(CounterValue { value: result }));
             }
@@ -309,6 +330,7 @@ impl<C: Card> Firmware<C> {
                 self.want(index, Held::Absent);
             }
             Job::RegisterRegion { index, .. } => self.forget_region(index),
+            Job::SetRule { index, .. } => self.forget_rule(index),
             _ => {}
         }
         self.answer_with(Err::<Nothing, _>(Refusal::new(
@@ -335,6 +357,7 @@ impl<C: Card> Firmware<C> {
             posted_reserved: self.sizes.posted_reserved,
             capabilities: self.sizes.capabilities,
             descriptors: self.sizes.descriptors,
+            rules: self.sizes.rules,
         }))
     }
 
@@ -828,6 +851,68 @@ impl<C: Card> Firmware<C> {
             region.state = RegionState::Clearing;
             self.regions_clearing += 1;
         }
+    }
+
+    // Rules
+
+    fn set_rule(&mut self, set: SetRule) -> Served<RuleId> {
+        if self.sizes.capabilities & CAPABILITY_RULES == 0 {
+            return Err(Refusal {
+                status: MailboxStatus::Unsupported,
+                detail: CAPABILITY_RULES,
+            });
+        }
+        let endpoint = self.endpoint(set.endpoint)?;
+        let context = narrow(set.context, 1)?;
+        for (word, position) in [(set.low, 4), (set.high, 5)] {
+            let first = (position - 4) as usize * 64;
+            let mut left = word;
+            while left != 0 {
+                let found = self.pairs.get(first + left.trailing_zeros() as usize);
+                let own = found.is_some_and(|pair| {
+                    let of_endpoint = usize::from(pair.endpoint) == endpoint
+                        || self.card.is_broken(Break::StrangersRuled);
+                    of_endpoint && !matches!(pair.state, State::Closed | State::Closing)
+                });
+                if !own {
+                    return Err(Refusal::argument(position));
+                }
+                left &= left - 1;
+            }
+        }
+        if set.low | set.high == 0 {
+            return Err(Refusal::argument(4));
+        }
+        let free = |rule: &Rule| rule.state == RuleState::Free;
+        let fresh = Rule::free(self.first_generation);
+        let index = table::free(&mut self.rules, self.sizes.rules, fresh, free)?;
+        self.rules[index].take(endpoint as u8);
+        let setup = RuleSetup {
+            endpoint: endpoint as u8,
+            context,
+            match_bits: set.match_bits,
+            mask: set.mask,
+            pairs_low: set.low,
+            pairs_high: set.high,
+            ..RuleSetup::default()
+        };
+        Ok(Outcome::Later(Job::SetRule { index, setup }))
+    }
+
+    fn clear_rule(&mut self, clear: RuleId) -> Served<Nothing> {
+        let index = rule::find(&self.rules, clear.rule).ok_or(NOT_FOUND)?;
+        self.rules[index].state = RuleState::Clearing;
+        Ok(Outcome::Later(Job::ClearRule { index }))
+    }
+
+    /// Begins to forget a rule.
+    fn forget_rule(&mut self, index: usize) {
+        let rule = &mut self.rules[index];
+        rule.state = match rule.state {
+            // The gates have not heard of it.
+            RuleState::Waiting => RuleState::Free,
+            _ => RuleState::Clearing,
+        };
     }
 
     fn read_counter(&mut self, read: CounterId) -> Served<CounterValue> {

@@ -28,12 +28,13 @@ use crate::pair::{Held, Pair};
 use crate::peers::Peers;
 use crate::persistent::Persistent;
 use crate::region::{Region, RegionState, Tags};
+use crate::rule::{Rule, RuleState};
 use crate::runs::Runs;
 use abi::control::{
     CardSetup, DATA_WORDS, EventSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport, PairSetup,
 };
 use abi::event;
-use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
+use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS, MAX_RULES};
 use abi::mailbox::{AuditKind, FailureCause, PairState, PeerState, reason_word, refused_info};
 use abi::mgmt::EVENTS_IN;
 use abi::status::Status;
@@ -84,6 +85,7 @@ const fn trust_in(operation: Operation) -> Break {
         }
         Operation::RegionSet | Operation::RegionClear => Break::LateRegionBelieved,
         Operation::CounterRead | Operation::EventRaise => Break::LateEventBelieved,
+        Operation::RuleSet | Operation::RuleClear => Break::LateRuleBelieved,
         Operation::RingSet
         | Operation::EndpointSet
         | Operation::EndpointStop
@@ -128,6 +130,7 @@ pub struct Firmware<C> {
     pub(crate) endpoints: Vec<Endpoint, MAX_ENDPOINTS>,
     pub(crate) pairs: Vec<Pair, MAX_PAIRS>,
     pub(crate) regions: Vec<Region, MAX_REGIONS>,
+    pub(crate) rules: Vec<Rule, MAX_RULES>,
     pub(crate) tags: Tags,
     pub(crate) first_generation: u16,
     pub(crate) peers: Peers,
@@ -190,6 +193,7 @@ impl<C: Card> Firmware<C> {
                 endpoints: cap(sizes.endpoints, MAX_ENDPOINTS),
                 pairs: cap(sizes.pairs, MAX_PAIRS),
                 regions: cap(sizes.regions, MAX_REGIONS.min(1 << KEY_INDEX_BITS)),
+                rules: sizes.rules.min(MAX_RULES as u32),
                 ..sizes
             },
             build_id,
@@ -199,6 +203,7 @@ impl<C: Card> Firmware<C> {
             endpoints: Vec::new(),
             pairs: Vec::new(),
             regions: Vec::new(),
+            rules: Vec::new(),
             tags: Tags::new(&mut card),
             first_generation,
             peers: Peers::new(),
@@ -471,6 +476,9 @@ impl<C: Card> Firmware<C> {
             Operation::RegionSet | Operation::RegionClear => {
                 self.region_answered(index, request.operation);
             }
+            Operation::RuleSet | Operation::RuleClear => {
+                self.rule_answered(index, request.operation);
+            }
             Operation::CardSet => self.boot = Boot::Match,
             Operation::MatchSet => self.boot = Boot::Up,
             Operation::CounterRead | Operation::EventRaise => {}
@@ -485,7 +493,10 @@ impl<C: Card> Firmware<C> {
         self.host_first = !self.host_first;
         // What the host waits for comes behind closes that it gave up, so that they are done when it is.
         let host = |this: &mut Self| {
-            this.start_for_endpoint() || this.start_for_region() || this.start_for_host()
+            this.start_for_endpoint()
+                || this.start_for_region()
+                || this.start_for_rule()
+                || this.start_for_host()
         };
         let others = |this: &mut Self| {
             this.start_for_pair()
@@ -568,6 +579,7 @@ impl<C: Card> Firmware<C> {
             let (domain, generation) = (endpoint.domain, endpoint.generation);
             *endpoint = Endpoint::closed(generation);
             self.domains.release(domain);
+            self.forget_rules_of(index as u8);
             let id = abi::mailbox::object_id(index as u16, generation);
             self.audit
                 .record(AuditKind::EndpointClosed, id, 0, &self.card);
@@ -883,6 +895,39 @@ impl<C: Card> Firmware<C> {
             }
             // The late answer to one that was given up.
             _ => {}
+        }
+    }
+
+    // Rules
+
+    fn start_for_rule(&mut self) -> bool {
+        let clearing = |rule: &Rule| rule.state == RuleState::Clearing;
+        let Some(index) = self.rules.iter().position(clearing) else {
+            return false;
+        };
+        self.request(Operation::RuleClear, index as u16, &[]);
+        true
+    }
+
+    fn rule_answered(&mut self, index: usize, operation: Operation) {
+        let rule = &mut self.rules[index];
+        rule.state = match (rule.state, operation) {
+            (RuleState::Setting, Operation::RuleSet) => RuleState::Used,
+            (RuleState::Clearing, Operation::RuleClear) => RuleState::Free,
+            // The late answer to one that was given up.
+            (state, _) => state,
+        };
+    }
+
+    /// The gates have forgotten an endpoint, and its rules with it. What they are to be told of a row they are told all the same.
+    fn forget_rules_of(&mut self, endpoint: u8) {
+        if self.card.is_broken(Break::RulesLeaked) {
+            return;
+        }
+        for rule in &mut self.rules {
+            if rule.endpoint == endpoint && rule.state == RuleState::Used {
+                rule.state = RuleState::Free;
+            }
         }
     }
 

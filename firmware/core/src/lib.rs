@@ -34,6 +34,7 @@ mod peers;
 mod persistent;
 mod region;
 mod repeat;
+mod rule;
 mod runs;
 mod table;
 pub mod watch;

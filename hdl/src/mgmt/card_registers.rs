@@ -208,6 +208,7 @@ impl CardRegisters {
             config.reserved_posted(),
             config.capabilities as usize,
             config.descriptors,
+            config.rules,
         ];
         Self::build(&sizes)
     }

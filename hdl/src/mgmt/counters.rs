@@ -61,6 +61,8 @@ pub struct Counters {
     pub firmware_frames_dropped: Signal<In, Bits<3>>,
     /// [`Counter::Repeats`] in this cycle.
     pub repeats: Signal<In, Bits<3>>,
+    /// [`Counter::RuleDrops`] in this cycle.
+    pub rule_drops: Signal<In, Bits<3>>,
     /// A control request; taken when it is done.
     pub control: Stream<In, ControlRequest>,
     /// The counter that was asked for; zero if there is no such one.
@@ -100,6 +102,7 @@ impl Logic for Counters {
         self.amount[15].next = bit_cast::<32, 3>(self.credit_asks.val());
         self.amount[16].next = bit_cast::<32, 3>(self.firmware_frames_dropped.val());
         self.amount[17].next = bit_cast::<32, 3>(self.repeats.val());
+        self.amount[18].next = bit_cast::<32, 3>(self.rule_drops.val());
         self.control.ready.next = true;
         self.asked_for.next = 0.into();
         for i in 0..self._n {

@@ -324,7 +324,7 @@ pub struct Reference {
 impl Reference {
     pub fn new(config: &Config, fails: fn(Access) -> bool) -> Self {
         Reference {
-            delivery: Delivery::new(match_reference::sizes_of(config)),
+            delivery: Delivery::new(match_reference::sizes_of(config), config.rules),
             wanted: Wanted {
                 pairs: vec![None; config.pairs],
                 regions: Regions::new(config.regions),

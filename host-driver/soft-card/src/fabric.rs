@@ -138,6 +138,7 @@ impl Default for SoftOptions {
                 posted_reserved: 0,
                 capabilities: 0,
                 descriptors: 64,
+                rules: 4,
             },
             latency: 125,
             register_cycles: 20,
@@ -705,6 +706,7 @@ fn card_sizes(sizes: &Sizes) -> CardSizes {
         regions: sizes.regions as usize,
         capabilities: sizes.capabilities,
         descriptors: sizes.descriptors as usize,
+        rules: sizes.rules as usize,
     }
 }
 

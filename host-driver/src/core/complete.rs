@@ -37,7 +37,7 @@ impl Core {
     pub(crate) fn is_ready(&mut self, link: &Link) -> bool {
         loop {
             self.feed(link);
-            if self.flush_next().is_some() {
+            if !self.queue.aside.is_empty() || self.flush_next().is_some() {
                 return true;
             }
             match self.queue.completions.peek() {
@@ -67,6 +67,11 @@ impl Core {
 
     /// Takes what the card never fetched of a closed endpoint, or the next entry of the queue.
     fn take(&mut self, link: &Link) -> Option<WorkCompletion> {
+        let behind = is_broken!(ForgetsAside) && self.queue.completions.peek().is_some();
+        if !behind && let Some(completion) = self.queue.aside.pop_front() {
+            let at = self.named(&completion)?;
+            return self.of(at).finish(&completion);
+        }
         if let Some((at, request)) = self.flush_next() {
             let flushed = Completion {
                 request: request.wire(),
@@ -76,6 +81,18 @@ impl Core {
             return self.of(at).finish(&flushed);
         }
         let completion = self.queue.completions.peek()?;
+        let completion = self.consume(link, completion);
+        match self.named(&completion) {
+            Some(at) => self.of(at).finish(&completion),
+            None => {
+                self.queue.strays += 1;
+                None
+            }
+        }
+    }
+
+    /// Takes the entry last peeked from the queue.
+    pub(super) fn consume(&mut self, link: &Link, completion: Completion) -> Completion {
         self.notice_first(&completion);
         let queue = &mut self.queue;
         queue.completions.advance();
@@ -86,13 +103,7 @@ impl Core {
             // If this fails the head stays unrung, and the next call that needs the card says so.
             let _ = queue.ring(link);
         }
-        match self.named(&completion) {
-            Some(at) => self.of(at).finish(&completion),
-            None => {
-                self.queue.strays += 1;
-                None
-            }
-        }
+        completion
     }
 
     /// A request that the card never fetched, of an endpoint that is closed and has no entry in the queue any more; and where that endpoint is. However much
@@ -126,7 +137,7 @@ impl Core {
     }
 
     /// Whether the application doesn't get a completion: an inject that went well, a refusal for want of room, or none of its requests.
-    fn is_silent(&mut self, completion: &Completion) -> bool {
+    pub(super) fn is_silent(&mut self, completion: &Completion) -> bool {
         let named = self.named(completion);
         named.is_none_or(|at| self.of(at).is_silent(completion))
     }
@@ -158,12 +169,28 @@ impl Own<'_> {
         let Some(work) = self.queue.table.get_mut(named).map(|found| found.work) else {
             return true;
         };
-        work.posting().is_kept && is_refusal(completion)
-            || work.operation().is_silent(status_of(completion))
+        let status = status_of(completion);
+        let target = work
+            .operation()
+            .target()
+            .filter(|_| status != Status::Flushed);
+        if target.is_some_and(|target| self.queue.table.place(target) == Some(Place::Withdrawn)) {
+            // The target completes with it.
+            return false;
+        }
+        work.posting().is_kept && is_refusal(completion) || work.operation().is_silent(status)
+    }
+
+    /// The card is done with the request that a completion names, though the program hasn't polled it.
+    pub(super) fn returned(&mut self, completion: &Completion) {
+        if completion.flags & COMPLETION_MORE == 0 {
+            let handle = self.queue.table.of_wire(completion.request);
+            self.rings.backlog.returned(handle);
+        }
     }
 
     /// Ends the request that a completion names. None if the application gets none.
-    fn finish(&mut self, completion: &Completion) -> Option<WorkCompletion> {
+    pub(super) fn finish(&mut self, completion: &Completion) -> Option<WorkCompletion> {
         let handle = self.queue.table.of_wire(completion.request);
         let silent = self.is_silent(completion);
         if completion.flags & COMPLETION_MORE != 0 {
@@ -188,6 +215,8 @@ impl Own<'_> {
             entry: _,
             cancel,
             order,
+            told,
+            noticed: _,
         } = self.queue.table.remove(handle)?;
         if let Some(target) = work.operation().target() {
             self.set_cancel(target, None);
@@ -212,6 +241,12 @@ impl Own<'_> {
             && let Some(cancel) = cancel
         {
             self.queue.table.remove(cancel);
+        }
+        if status == Status::Cancelled
+            && let Some(told) = told
+            && !is_broken!(TellsCancelled)
+        {
+            status = told;
         }
         let of_message =
             work.posting().is_of_message && matches!(status, Status::Success | Status::Truncated);
@@ -294,7 +329,8 @@ impl Own<'_> {
         let quiet = std::mem::take(&mut open.quiet);
         for (_, request) in quiet.into_iter().flatten() {
             let names = |entry: Completion| entry.request == request.wire();
-            if !self.queue.completions.written().any(names) {
+            let mut aside = self.queue.aside.iter().copied();
+            if !aside.any(names) && !self.queue.completions.written().any(names) {
                 self.retire(request);
             }
         }

@@ -17,7 +17,7 @@ impl Core {
     pub(super) fn feed_all(&mut self, link: &Link) -> bool {
         for _ in 0..FEED_PAUSES {
             self.feed(link);
-            if self.queue.completions.peek().is_some() || !self.is_due() {
+            if self.queue.has_written() || !self.is_due() {
                 return true;
             }
             let next = link.now().saturating_add(FEED_PAUSE);

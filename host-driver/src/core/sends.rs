@@ -111,6 +111,7 @@ impl Core {
         if let Some(at) = self.named(completion) {
             let request = self.queue.table.of_wire(completion.request);
             self.of(at).send_completed(request);
+            self.of(at).sweep_notices(request, completion);
         }
     }
 }
@@ -168,7 +169,7 @@ impl Own<'_> {
             buffer,
             shared,
             segments,
-            entry: (way == Way::Kept).then_some(Entry::Send(request)),
+            entry: Some(Entry::Send(request)),
             ..Outstanding::new(self.rings.at, wr_id, work)
         });
         if let Some(open) = pair.and_then(|pair| self.pair_mut(pair)) {

@@ -1,9 +1,10 @@
 //! The cancel of a send or of a receive, by the opcode that the row of its target names.
 
 use super::{Operation, Work};
-use crate::core::Ring;
+use crate::core::{Own, Ring};
 use crate::endpoint::Endpoint;
 use crate::error::PostError;
+use crate::link::Link;
 use crate::table::{Entry, Request};
 use abi::event::NO_PAIR;
 use abi::request::{ListRequest, Opcode, SendRequest};
@@ -16,6 +17,7 @@ pub(super) const OPCODES: &[Opcode] = &[Opcode::CancelSend, Opcode::Cancel];
 pub(crate) struct Posted {
     target: Request,
     opcode: Opcode,
+    swept: bool,
 }
 
 impl Operation for Posted {
@@ -27,9 +29,13 @@ impl Operation for Posted {
         Some(self.target)
     }
 
+    fn is_sweeps(&self) -> bool {
+        self.swept
+    }
+
     /// The end of its endpoint has ended the target too, which tells of it.
     fn is_silent(&self, status: Status) -> bool {
-        status == Status::Flushed
+        status == Status::Flushed || self.swept
     }
 }
 
@@ -42,12 +48,32 @@ impl Endpoint {
     /// # Errors
     /// [`PostError`]: `NothingToCancel` if the request has been polled for already.
     pub fn cancel(&self, wr_id: u64, target: Request) -> Result<Request, PostError> {
+        let link = self.handle.link();
         let mut locked = self.handle.lock();
         let mut own = locked.own();
-        let cancelled = own.work_of(target);
+        let (posted, ring) = own.post_cancel(link, wr_id, target, false)?;
+        own.ring(link, ring);
+        Ok(posted)
+    }
+}
+
+impl Own<'_> {
+    /// Posts a cancel, of the program's or of a sweep's, without ringing.
+    pub(crate) fn post_cancel(
+        &mut self,
+        link: &Link,
+        wr_id: u64,
+        target: Request,
+        swept: bool,
+    ) -> Result<(Request, Ring), PostError> {
+        let cancelled = self.work_of(target);
         let opcode = cancelled.and_then(|work| work.posting().cancelled_by);
         let opcode = opcode.ok_or(PostError::NothingToCancel)?;
-        let work = Work::Cancel(Posted { target, opcode });
+        let work = Work::Cancel(Posted {
+            target,
+            opcode,
+            swept,
+        });
         let ring = work.posting().ring;
         let entry = match ring {
             Ring::Send => {
@@ -63,10 +89,7 @@ impl Endpoint {
                 ..ListRequest::default()
             }),
         };
-        let link = self.handle.link();
-        own.admit(link, &work)?;
-        let posted = own.post(wr_id, work, None, entry);
-        own.ring(link, ring);
-        Ok(posted)
+        self.admit(link, &work)?;
+        Ok((self.post(wr_id, work, None, entry), ring))
     }
 }

@@ -6,10 +6,12 @@ use crate::completion::WorkCompletion;
 use crate::core::Own;
 use crate::endpoint::Endpoint;
 use crate::error::PostError;
+use crate::link::Link;
 use crate::pair::Pair;
-use crate::table::Request;
+use crate::sweep::MessageSet;
+use crate::table::{Entry, Request};
 use abi::completion::Completion;
-use abi::request::Opcode;
+use abi::request::{ListRequest, Opcode};
 use abi::status::Status;
 
 pub(super) const OPCODES: &[Opcode] = &[Opcode::Claim];
@@ -19,6 +21,8 @@ pub(super) const OPCODES: &[Opcode] = &[Opcode::Claim];
 pub(crate) struct Posted {
     /// The pair whose messages it looks for, unless any does.
     source: Option<Pair>,
+    /// A sweep asks for it, and not the program.
+    swept: bool,
 }
 
 impl Operation for Posted {
@@ -30,8 +34,21 @@ impl Operation for Posted {
         self.source
     }
 
+    fn is_sweeps(&self) -> bool {
+        self.swept
+    }
+
+    fn is_sweeps_look(&self) -> bool {
+        self.swept
+    }
+
+    fn is_silent(&self, _: Status) -> bool {
+        self.swept
+    }
+
     fn complete(&self, own: &mut Own<'_>, entry: &Completion, told: &mut WorkCompletion) {
         if told.status == Status::Success
+            && !self.swept
             && let Some(pair) = told.pair
         {
             let handle = entry.handle;
@@ -49,6 +66,31 @@ impl Endpoint {
     /// [`PostError`].
     pub fn claim(&self, wr_id: u64, receive: &TaggedReceive) -> Result<Request, PostError> {
         let source = receive.source.pair();
-        self.post_look(wr_id, receive, Work::Claim(Posted { source }))
+        let swept = false;
+        self.post_look(wr_id, receive, Work::Claim(Posted { source, swept }))
+    }
+}
+
+impl Own<'_> {
+    /// Claims a message of these for a sweep.
+    pub(crate) fn post_claim_swept(
+        &mut self,
+        link: &Link,
+        pair: Pair,
+        messages: &MessageSet,
+        flags: u8,
+    ) -> Result<Request, PostError> {
+        let (source, swept) = (Some(pair), true);
+        let work = Work::Claim(Posted { source, swept });
+        self.admit(link, &work)?;
+        let entry = Entry::List(ListRequest {
+            flags,
+            pair: pair.index,
+            context: messages.context,
+            match_bits: messages.match_bits,
+            ignore_bits: !messages.mask,
+            ..ListRequest::default()
+        });
+        Ok(self.post(0, work, None, entry))
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Posted {
     claim: Claim,
     /// The program didn't ask for it, and has no completion of it.
     silent: bool,
+    /// A sweep did.
+    swept: bool,
 }
 
 impl Operation for Posted {
@@ -27,6 +29,10 @@ impl Operation for Posted {
 
     fn pair(&self) -> Option<Pair> {
         Some(self.claim.pair)
+    }
+
+    fn is_sweeps(&self) -> bool {
+        self.swept
     }
 
     fn is_silent(&self, _: Status) -> bool {
@@ -45,8 +51,12 @@ impl Claimed {
         let mut locked = endpoint.lock();
         let mut own = locked.own();
         own.feed(link);
-        let silent = false;
-        let posted = own.post_discard(link, wr_id, Posted { claim, silent });
+        let discard = Posted {
+            claim,
+            silent: false,
+            swept: false,
+        };
+        let posted = own.post_discard(link, wr_id, discard);
         if posted.is_ok() {
             own.ring(link, Ring::List);
         }
@@ -61,15 +71,33 @@ impl Claimed {
 impl Own<'_> {
     /// Discards what the program has dropped, as far as there is room. A closed pair has taken its messages with it.
     pub(crate) fn discard_dropped(&mut self, link: &Link) {
-        let silent = true;
         while let Some(claim) = self.take_dropped() {
             let open = self.pair_mut(claim.pair).is_some();
-            let posted = open.then(|| self.post_discard(link, 0, Posted { claim, silent }));
+            let discard = Posted {
+                claim,
+                silent: true,
+                swept: false,
+            };
+            let posted = open.then(|| self.post_discard(link, 0, discard));
             if let Some(Err(PostError::ListRingFull | PostError::CompletionQueueFull)) = posted {
                 self.keep_dropped(claim);
                 return;
             }
         }
+    }
+
+    /// Discards what a sweep has claimed.
+    pub(crate) fn post_discard_swept(
+        &mut self,
+        link: &Link,
+        claim: Claim,
+    ) -> Result<Request, PostError> {
+        let discard = Posted {
+            claim,
+            silent: true,
+            swept: true,
+        };
+        self.post_discard(link, 0, discard)
     }
 
     fn post_discard(

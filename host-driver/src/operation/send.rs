@@ -7,6 +7,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{ListRefused, PostError, Refused};
 use crate::pair::Pair;
 use crate::region::Buffer;
+use crate::rules::HeldRule;
 use crate::shared::readable::Piece;
 use crate::shared::{Gather, Payload, SendBuffer, SharedBuffer};
 use crate::table::{Request, Segments};
@@ -178,6 +179,7 @@ impl Endpoint {
     /// [`ListRefused`], with the request that was refused and those behind it. Its [`PostError`] is that of the request:
     /// - [`SendRingFull`](PostError::SendRingFull), [`CompletionQueueFull`](PostError::CompletionQueueFull), [`PairBusy`](PostError::PairBusy): there is no room
     ///   behind those in front of it. Let the card run or poll, then post the rest.
+    /// - [`Revoked`](PostError::Revoked): a rule of the endpoint revokes the message.
     /// - [`Unsupported`](PostError::Unsupported), [`TooLong`](PostError::TooLong): of flags that the card doesn't know, and of gathers.
     /// - [`InvalidPair`](PostError::InvalidPair), [`WrongDomain`](PostError::WrongDomain): what the request names isn't this endpoint's.
     /// - [`Closed`](PostError::Closed), [`Transport`](PostError::Transport): as of any post.
@@ -241,6 +243,7 @@ impl Endpoint {
             inject: true,
             unsignaled: false,
         });
+        own.refuse_revoked(send)?;
         let way = own.admit_send(link, &work, 1)?;
         let mut buffer = own.take_bounce().ok_or(PostError::InjectBusy)?;
         buffer[..bytes.len()].copy_from_slice(bytes);
@@ -323,6 +326,7 @@ impl Endpoint {
             unsignaled: flags.contains(SendFlags::UNSIGNALED),
         });
         let entries = if gathers { 2 } else { 1 };
+        own.refuse_revoked(send)?;
         let way = own.admit_send(self.handle.link(), &work, entries)?;
         let first = pieces[0].map(Piece::segment).unwrap_or_default();
         let inline = match gathers {
@@ -331,6 +335,18 @@ impl Endpoint {
         };
         let flags = (flags & SendFlags::all()).bits() | gather;
         Ok((way, work, send_request(send, flags, first, inline)))
+    }
+}
+
+impl Own<'_> {
+    /// Refuses a send that falls under a rule of the endpoint's.
+    fn refuse_revoked(&mut self, send: &TaggedSend) -> Result<(), PostError> {
+        let open = self.pair_mut(send.pair).is_some();
+        let covers = |rule: &HeldRule| rule.covers(send.pair.index, send.context, send.match_bits);
+        match open && self.rules().iter().any(covers) && !is_broken!(SendsRevoked) {
+            true => Err(PostError::Revoked),
+            false => Ok(()),
+        }
     }
 }
 

@@ -47,6 +47,8 @@ mod random;
 mod ready;
 #[path = "../host/reset.rs"]
 mod reset;
+#[path = "../host/revoke.rs"]
+mod revoke;
 #[path = "../host/sends.rs"]
 mod sends;
 #[path = "../host/shared.rs"]

@@ -5,7 +5,8 @@ use crate::common::passes_with;
 use crate::event_fd;
 use crate::{
     backlog, claims, completion_queues, connections, documented_statuses, failure, lists, messages,
-    multi, optional, ownership, peers, queries, ready, reset, sends, shared, user_memory, waiting,
+    multi, optional, ownership, peers, queries, ready, reset, revoke, sends, shared, user_memory,
+    waiting,
 };
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Attachment, Break, Flaw};
@@ -55,6 +56,16 @@ fn noticed_by(broken: Break) -> fn() {
         Break::SuccessTold => optional::unsignaled_sends_tell_nothing_and_free_their_buffers,
         Break::InlineReversed => optional::a_short_send_is_carried_by_its_request,
         Break::SegmentsSwapped => optional::a_gather_is_one_message_of_its_segments,
+        Break::RuledMatches | Break::RuledKeepsCredit | Break::RuledPosts | Break::RuleNotCleared => {
+            revoke::what_comes_is_dropped_with_its_credit_and_what_would_take_it_is_refused
+        }
+        Break::RuleMaskIgnored => revoke::only_the_bits_of_the_mask_have_to_agree,
+        Break::RuleContextIgnored => {
+            revoke::what_is_pending_ends_as_revoked_and_what_had_come_is_discarded
+        }
+        Break::RuleGroupIgnored => revoke::a_pair_outside_the_group_goes_on,
+        Break::RuleEndpointIgnored => revoke::another_endpoint_of_the_card_goes_on,
+        Break::RuleKeepsPair => revoke::a_pair_that_is_closed_leaves_the_group,
         Break::OwnerTold => {
             completion_queues::one_poll_serves_all_and_each_completion_names_its_endpoint
         }
@@ -177,6 +188,19 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         }
         Promise::IgnoresSendLimit => {
             sends::a_limit_on_the_sends_of_a_pair_refuses_what_is_beyond_and_gives_it_back
+        }
+        Promise::SendsRevoked => {
+            revoke::what_comes_is_dropped_with_its_credit_and_what_would_take_it_is_refused
+        }
+        Promise::TellsCancelled | Promise::LeavesMessages => {
+            revoke::what_is_pending_ends_as_revoked_and_what_had_come_is_discarded
+        }
+        Promise::SweepsStrangers => revoke::a_pair_outside_the_group_goes_on,
+        Promise::ForgetsAside => {
+            revoke::completions_that_the_program_had_not_polled_are_there_in_their_order
+        }
+        Promise::SetsAnotherRule => {
+            revoke::a_revocation_of_what_is_revoked_sets_no_other_rule
         }
         Promise::DisconnectsKept => {
             sends::a_disconnect_that_does_not_wait_is_refused_while_sends_are_kept

@@ -1,12 +1,13 @@
 //! Each error that a page of a verb documents is provoked here. The pages' tables are read: a row that nothing provokes fails, and so does
 //! a provocation that no page documents, or that ends with another error than its row says.
 
-use crate::common::{PATIENCE, Side, able_options, connected, fabric, options};
+use crate::common::{PATIENCE, Side, able_options, connected, fabric, options, sized};
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
     Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, Endpoint, EndpointAddress,
-    EventFdError, Gather, OpenError, Pair, PostError, RecvWr, Request, SendBuffer, SendFlags,
-    SendLimits, SendWr, SharedBuffer, Source, TaggedReceive, TaggedSend, WatchOptions,
+    EventFdError, Gather, Group, MessageSet, OpenError, Pair, PostError, RecvWr, Request,
+    Revocation, RevokeError, SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer, Source,
+    TaggedReceive, TaggedSend, WatchOptions,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -546,6 +547,74 @@ fn waited(prepare: fn(&SoftFabric, &Side)) -> Names {
     let (a, b) = connected(&fabric, 1);
     prepare(&fabric, &b);
     names(a.cq.wait(10_000).unwrap_err())
+}
+
+// Revocations
+
+fn group_of(side: &Side) -> Group {
+    Group::new(&side.endpoint, &[(1, side.pair)], 0).unwrap()
+}
+
+fn revoke(side: &Side, group: &Group) -> Result<Revocation, RevokeError> {
+    let context = MessageSet::of_context(0);
+    side.endpoint.revoke(group, &context, PATIENCE)
+}
+
+const REVOKES: [Call; 1] = [|a| match revoke(a, &group_of(a)) {
+    Err(RevokeError::Command(error)) => Some(error),
+    _ => None,
+}];
+
+/// The names of an error, and of the one that it carries.
+fn revoke_error(revoked: Result<Revocation, RevokeError>) -> Names {
+    let (outer, inner) = match revoked.unwrap_err() {
+        RevokeError::Command(error) => ("Command", names(error)),
+        RevokeError::Sweep { error, .. } => ("Sweep", all([Some(error)])),
+        other => panic!("{other}"),
+    };
+    let outer = [outer.to_owned()];
+    outer.into_iter().chain(inner).collect()
+}
+
+/// Two sides on cards that fetch nothing.
+fn idle() -> (Side, Side) {
+    let fabric = SoftFabric::new(SoftOptions {
+        fetch_cycles: 100 * PATIENCE,
+        ..able_options()
+    });
+    connected(&fabric, 1)
+}
+
+/// What a revocation ends with that waits for its card when another thread does something, and what comes of that.
+fn swept_beside(happens: impl FnOnce(&Side) -> Names) -> (Names, Names) {
+    let mut found = Names::new();
+    let swept = swept_while(|_, side| found = happens(side));
+    (swept, found)
+}
+
+fn swept_beside_on(happens: impl FnOnce(&SoftFabric, &Side)) -> Names {
+    swept_while(happens)
+}
+
+fn swept_while(happens: impl FnOnce(&SoftFabric, &Side)) -> Names {
+    let fabric = SoftFabric::new(SoftOptions {
+        fetch_cycles: 100 * PATIENCE,
+        ..able_options()
+    });
+    let (mut side, _other) = connected(&fabric, 1);
+    side.post(1, &side.receive(1));
+    let (own, attached) = (fabric.attach(), fabric.attach());
+    std::thread::scope(|scope| {
+        let side = &side;
+        let sweeper = scope.spawn(move || {
+            let _attached = attached;
+            revoke_error(revoke(side, &group_of(side)))
+        });
+        side.pause(50_000);
+        happens(&fabric, side);
+        drop(own);
+        sweeper.join().unwrap()
+    })
 }
 
 // File descriptors
@@ -1148,6 +1217,16 @@ const ROWS: &[Row] = &[
             posted.unwrap_err().error
         })
     }),
+    ("messages", "`Revoked`", || {
+        let (side, _other) = connected(&SoftFabric::new(able_options()), 4);
+        let context = MessageSet::of_context(0);
+        let revoked = side.endpoint.revoke(&group_of(&side), &context, PATIENCE);
+        revoked.unwrap();
+        let send = side.send(1);
+        let posted = side.endpoint.post_tagged_send(1, &send, Buffer::empty());
+        let inject = side.endpoint.post_tagged_inject(2, &send, b"");
+        all([posted.err().map(|refused| refused.error), inject.err()])
+    }),
     ("messages", "`Closed`", || refused(&SENDS, ROOMY, CLOSE)),
     ("messages", "`TooLong`", || {
         let stage = Stage::new(ROOMY);
@@ -1291,6 +1370,115 @@ const ROWS: &[Row] = &[
     }),
     ("receive", "`Closed`", || refused(&RECEIVES, ROOMY, CLOSE)),
     ("receive", "`Transport`", || refused(&RECEIVES, ROOMY, GONE)),
+    // revoke-context
+    ("revoke-context", "`NotFound`, of `Group::new`", || {
+        asked(|a, b| Group::new(&a.endpoint, &[(1, b.pair)], 0).err())
+    }),
+    ("revoke-context", "`Argument`, of `Group::new`", || {
+        all(
+            [[(1, 0), (1, 1)], [(1, 0), (2, 0)], [(0, 0), (1, 1)]].map(|members| {
+                let (a, _b) = connected(&fabric(), 1);
+                let (other, _) = a.endpoint.open_pair(1).unwrap();
+                let pairs = [a.pair, other];
+                let members = members.map(|(rank, pair): (u32, usize)| (rank, pairs[pair]));
+                Group::new(&a.endpoint, &members, 0).err()
+            }),
+        )
+    }),
+    ("revoke-context", "`Command` with `NotFound`", || {
+        let closed = |close: fn(&Side)| {
+            let (a, _b) = connected(&fabric(), 1);
+            let group = group_of(&a);
+            close(&a);
+            revoke_error(revoke(&a, &group))
+        };
+        let found = closed(|a| a.endpoint.close_pair(a.pair).unwrap());
+        assert_eq!(found, closed(|a| a.endpoint.close().unwrap()));
+        found
+    }),
+    (
+        "revoke-context",
+        "`Command` with `Refused` and `NoResource`",
+        || {
+            let (a, _b) = connected(&SoftFabric::new(able_options()), 1);
+            let group = group_of(&a);
+            let mut contexts = (0..100).map(|context| {
+                let messages = MessageSet::of_context(context);
+                a.endpoint.revoke(&group, &messages, PATIENCE)
+            });
+            revoke_error(contexts.find(Result::is_err).expect("refused"))
+        },
+    ),
+    (
+        "revoke-context",
+        "`Command` with `Refused` and `Unsupported`",
+        || {
+            let (a, _b) = connected(&fabric(), 1);
+            revoke_error(revoke(&a, &group_of(&a)))
+        },
+    ),
+    (
+        "revoke-context",
+        "`Command` with `Refused` and `HardwareTimeout`",
+        || {
+            let fabric = SoftFabric::new(able_options());
+            let (a, _b) = connected(&fabric, 1);
+            fabric.silence_gates(0);
+            revoke_error(revoke(&a, &group_of(&a)))
+        },
+    ),
+    ("revoke-context", "`Sweep` with `Busy`", || {
+        swept_beside(|a| {
+            let group = group_of(a);
+            let found = revoke_error(revoke(a, &group));
+            a.endpoint.close().unwrap();
+            found
+        })
+        .1
+    }),
+    (
+        "revoke-context",
+        "`Sweep` with `CompletionQueueFull`",
+        || {
+            let (mut a, _b) = sized(&SoftFabric::new(able_options()), 1, 4);
+            let receive = TaggedReceive {
+                context: 1,
+                ..a.receive(1)
+            };
+            for wr_id in 0..4 {
+                a.post(wr_id, &receive);
+            }
+            revoke_error(revoke(&a, &group_of(&a)))
+        },
+    ),
+    ("revoke-context", "`Sweep` with `TimedOut`", || {
+        let (mut a, _b) = idle();
+        a.post(1, &a.receive(1));
+        let context = MessageSet::of_context(0);
+        revoke_error(a.endpoint.revoke(&group_of(&a), &context, 10_000))
+    }),
+    ("revoke-context", "`Sweep` with `Closed`", || {
+        swept_beside(|a| {
+            a.endpoint.close().unwrap();
+            Names::new()
+        })
+        .0
+    }),
+    ("revoke-context", "`Sweep` with `Transport`", || {
+        swept_beside_on(|fabric, _| fabric.cut(0, true))
+    }),
+    ("revoke-context", "`NotFound`, of `restore`", || {
+        let (a, _b) = connected(&SoftFabric::new(able_options()), 1);
+        let revoked = revoke(&a, &group_of(&a)).unwrap();
+        a.endpoint.restore(revoked.rule).unwrap();
+        names(a.endpoint.restore(revoked.rule).unwrap_err())
+    }),
+    (
+        "revoke-context",
+        "`FirmwareTimeout`, `Restarted`, `Transport`",
+        || silenced(&REVOKES),
+    ),
+    ("revoke-context", "`Malformed`", || malformed(&REVOKES)),
     // shared-buffers
     (
         "shared-buffers",

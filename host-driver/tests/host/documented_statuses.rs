@@ -1,13 +1,14 @@
 //! Each status that a page of a verb says its requests complete with is provoked here, of each verb of the kind. The pages' tables are read: a row
 //! that nothing provokes fails, and so does a provocation that no page documents, or whose request ends with another status than its row says.
 
-use crate::common::{Side, able_options, connected};
+use crate::common::{PATIENCE, Side, able_options, connected};
 use abi::mailbox::Command;
 use abi::request::{CLAIM_PLACE_BITS, ListRequest, REQUEST_BYTES};
 use abi::times::ACKNOWLEDGE_TIMEOUT;
 use host_driver::transport::Answer;
 use host_driver::{
-    Access, Buffer, Claimed, Pair, Request, Source, TaggedReceive, TaggedSend, WcKind, WcStatus,
+    Access, Buffer, Claimed, Group, MessageSet, Pair, Request, Source, TaggedReceive, TaggedSend,
+    WcKind, WcStatus,
 };
 use soft_card::{BusAccess, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,6 +106,14 @@ impl Stage {
         let buffer = self.a.filled(&[1; MESSAGE]);
         let sent = self.a.endpoint.post_tagged_send(0, &self.a.send(8), buffer);
         sent.expect("room");
+    }
+
+    /// The program gives the context up.
+    fn revoke(&mut self) {
+        let group = Group::new(&self.a.endpoint, &[(1, self.a.pair)], 0).expect("a group");
+        let context = MessageSet::of_context(self.receive().context);
+        let revoked = self.a.endpoint.revoke(&group, &context, PATIENCE);
+        revoked.expect("revoked");
     }
 
     /// A message has come and is claimed.
@@ -467,6 +476,9 @@ const ROWS: &[Row] = &[
     ("tagged_receive", WcStatus::PeerClosed, RECEIVES, |verb| {
         waited(verb, |stage, _| peer_disconnects(stage))
     }),
+    ("tagged_receive", WcStatus::Revoked, RECEIVES, |verb| {
+        after(verb, Stage::revoke)
+    }),
     ("tagged_receive", WcStatus::Flushed, RECEIVES, |verb| {
         waited(verb, pair_is_closed)
     }),
@@ -512,6 +524,9 @@ const ROWS: &[Row] = &[
             peer_disconnects(stage);
             stage.a.pause(20_000);
         })
+    }),
+    ("probe", WcStatus::Revoked, LOOKS, |verb| {
+        after(verb, Stage::revoke)
     }),
     ("probe", WcStatus::Flushed, LOOKS, |verb| {
         tried(Stage::slow(), verb, |_| (), pair_is_closed)

@@ -23,6 +23,7 @@ mod queries;
 mod random;
 mod ready;
 mod reset;
+mod revoke;
 mod sends;
 mod shared;
 mod user_memory;

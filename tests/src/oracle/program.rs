@@ -261,6 +261,7 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
             regions: config.regions,
             capabilities: program.capabilities,
             descriptors: config.descriptors,
+            rules: config.rules,
         },
         mac: raw.identity().mac,
         endpoints: program.host_sides.iter().map(HostSide::opened).collect(),

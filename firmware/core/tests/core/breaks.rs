@@ -3,7 +3,7 @@
 //! A test notices by an assertion about what was promised, [`promise!`] or [`promise_eq!`], of its own or of the gates that it runs on: a panic of
 //! any other kind is no notice.
 
-use crate::{agreement, commands, drains, network, peers};
+use crate::{agreement, commands, drains, network, peers, rules};
 use firmware_core::Break;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -202,6 +202,11 @@ fn noticed_by(broken: Break) -> fn() {
         Break::DrainNotAnnounced => {
             drains::members_agree_that_nobody_has_failed_when_all_have_flushed_and_swept
         }
+        Break::LateRuleBelieved => {
+            rules::a_rule_is_cleared_until_the_gates_answer_in_time_and_its_row_stays_taken
+        }
+        Break::StrangersRuled => rules::a_group_is_of_open_pairs_of_its_endpoint,
+        Break::RulesLeaked => rules::the_rules_of_a_closed_endpoint_are_free_again,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::breaks::{promise, promise_eq};
 use crate::gates::{Gates, Refusal, Unit, Wire, answer, boot, call, give, pass, settle, sizes};
-use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
+use abi::capability::{CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
 use abi::control::{Counter, Operation, RING_COMPLETION, key_index, key_tag, ring_of_index};
 use abi::event::{self, Cause as EventCause};
 use abi::limits::EAGER_MAX;
@@ -30,17 +30,17 @@ fn started(seed: u64) -> Unit {
     boot(Gates::new(seed, MAC), BUILD_ID)
 }
 
-fn firmware() -> Unit {
+pub fn firmware() -> Unit {
     started(1)
 }
 
 /// On a card that has all that a card may have.
-fn able() -> Unit {
+pub fn able() -> Unit {
     able_for(2)
 }
 
 /// The same, for so many endpoints.
-fn able_for(endpoints: usize) -> Unit {
+pub fn able_for(endpoints: usize) -> Unit {
     let card = CardSizes {
         lists: Sizes::new(endpoints, 8, 24, 8, 20),
         capabilities: abi::capability::ALL,
@@ -49,7 +49,7 @@ fn able_for(endpoints: usize) -> Unit {
     boot(Gates::of(card, 1, MAC), BUILD_ID)
 }
 
-fn rings(domain: u32) -> OpenEndpoint {
+pub fn rings(domain: u32) -> OpenEndpoint {
     OpenEndpoint {
         domain,
         send_log2: 6,
@@ -66,17 +66,17 @@ fn rings(domain: u32) -> OpenEndpoint {
     }
 }
 
-fn domain(fw: &mut Unit) -> u32 {
+pub fn domain(fw: &mut Unit) -> u32 {
     let opened: DomainId = call(fw, Command::OpenDomain, Nothing {}).unwrap();
     opened.domain
 }
 
-fn endpoint(fw: &mut Unit) -> EndpointId {
+pub fn endpoint(fw: &mut Unit) -> EndpointId {
     let domain = domain(fw);
     call(fw, Command::OpenEndpoint, rings(domain)).unwrap()
 }
 
-fn open_pair(fw: &mut Unit, endpoint: u32, credits: u32) -> Result<PairId, Refusal> {
+pub fn open_pair(fw: &mut Unit, endpoint: u32, credits: u32) -> Result<PairId, Refusal> {
     let slots = 0x10_0000;
     call(
         fw,
@@ -89,7 +89,7 @@ fn open_pair(fw: &mut Unit, endpoint: u32, credits: u32) -> Result<PairId, Refus
     )
 }
 
-fn connect(pair: u32) -> ConnectPair {
+pub fn connect(pair: u32) -> ConnectPair {
     ConnectPair {
         pair,
         remote_pair: 5,
@@ -1506,12 +1506,20 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
     for seed in 0..300 {
         println!("seed {seed}");
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut fw = started(seed);
+        let card = CardSizes {
+            capabilities: CAPABILITY_RULES,
+            ..sizes(8, 20, 4)
+        };
+        let mut fw = boot(Gates::of(card, seed, MAC), BUILD_ID);
         fw.card().forgets_late = true;
         let mut ids = vec![0, 1];
         for _ in 0..400 {
             let mut words: [u32; MAILBOX_WORDS] = std::array::from_fn(|_| rng.random_range(0..3));
-            words[0] = rng.random_range(0..19);
+            words[0] = match rng.random_range(0..21) {
+                19 => Command::SetRule.code().into(),
+                20 => Command::ClearRule.code().into(),
+                code => code,
+            };
             let command = Command::from_code(words[0] as u8);
             let arguments = &mut words[1..];
             arguments[0] = ids[rng.random_range(ids.len().saturating_sub(12)..ids.len())];
@@ -1523,6 +1531,10 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
                 }
                 Some(Command::ConnectPair) => connect(arguments[0]).to_words(arguments),
                 Some(Command::RegisterRegion) => arguments[1] += 1,
+                Some(Command::SetRule) => {
+                    arguments[6] = rng.random_range(1..4);
+                    arguments[7..10].fill(0);
+                }
                 _ => {}
             }
             if rng.random_ratio(1, 6) {

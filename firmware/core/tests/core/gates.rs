@@ -7,7 +7,7 @@
 use crate::breaks::{self, promise, promise_eq};
 use abi::control::{
     CardSetup, DATA_WORDS, EndpointSetup, EventSetup, MatchSetup, Operation, PairReport, PairSetup,
-    RING_BITS, RING_EVENT, RegionSetup, RingSetup,
+    RING_BITS, RING_EVENT, RegionSetup, RingSetup, RuleSetup,
 };
 use abi::event::{Cause as EventCause, NO_PAIR};
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
@@ -32,6 +32,7 @@ pub fn sizes(pairs: usize, unexpected: usize, regions: usize) -> CardSizes {
         regions,
         capabilities: 0,
         descriptors: 8 * pairs,
+        rules: 4,
     }
 }
 
@@ -93,6 +94,7 @@ pub struct Gates {
     stopped: Vec<u16>,
     pub pairs: BTreeMap<u16, Held>,
     pub regions: HashMap<u16, RegionSetup>,
+    pub rules: HashMap<u16, RuleSetup>,
     pub log: Vec<(Operation, u16)>,
     /// Events for the host: endpoint, cause, pair, info. Those of the gates are here when the firmware takes them.
     pub raised: Vec<(u16, u8, u16, u64)>,
@@ -160,6 +162,7 @@ impl Gates {
             stopped: Vec::new(),
             pairs: BTreeMap::new(),
             regions: HashMap::new(),
+            rules: HashMap::new(),
             log: Vec::new(),
             raised: Vec::new(),
             forgets: 0,
@@ -199,6 +202,7 @@ impl Gates {
         self.stopped.clear();
         self.pairs.clear();
         self.regions.clear();
+        self.rules.clear();
         self.connected_epochs.clear();
         self.under_way = None;
         self.model.reset();
@@ -295,7 +299,11 @@ impl Gates {
                 endpoint_exists(index);
                 self.stopped.push(index);
             }
-            Operation::EndpointFlush => promise!(self.stopped.contains(&index)),
+            Operation::EndpointFlush => {
+                promise!(self.stopped.contains(&index));
+                self.rules
+                    .retain(|_, rule| u16::from(rule.endpoint) != index);
+            }
             Operation::EndpointClear => {
                 let doubted = self.doubted.contains(&(operation, index));
                 promise!(self.stopped.contains(&index) || doubted);
@@ -371,6 +379,21 @@ impl Gates {
                 let doubted = self.doubted.contains(&(operation, index));
                 promise!(self.regions.remove(&index).is_some() || doubted);
             }
+            Operation::RuleSet => {
+                promise!(u32::from(index) < sizes.rules);
+                let rule = RuleSetup::from_words(&words(data));
+                let endpoint = rule.endpoint;
+                promise!(self.endpoints.contains_key(&endpoint.into()));
+                let strangers = self.pairs.iter().filter(|(index, pair)| {
+                    rule.pairs() >> **index & 1 == 1 && pair.setup.endpoint != endpoint
+                });
+                promise_eq!(strangers.count(), 0, "pairs of other endpoints in a group");
+                promise!(self.rules.insert(index, rule).is_none(), "rule set twice");
+            }
+            Operation::RuleClear => {
+                let doubted = self.doubted.contains(&(operation, index));
+                promise!(self.rules.remove(&index).is_some() || doubted);
+            }
             Operation::PairRead | Operation::CounterRead => {}
             Operation::EventRaise => {
                 let event = EventSetup::from_words(&words(data));
@@ -416,6 +439,7 @@ impl Card for Gates {
         self.forgets = self.forgets.saturating_sub(1);
         let may_find_nothing = match operation {
             Operation::RegionSet | Operation::RegionClear => Operation::RegionClear,
+            Operation::RuleSet | Operation::RuleClear => Operation::RuleClear,
             _ => operation,
         };
         match late {

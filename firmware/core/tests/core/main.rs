@@ -7,4 +7,5 @@ mod drains;
 mod gates;
 mod network;
 mod peers;
+mod rules;
 mod table;
