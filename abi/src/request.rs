@@ -209,7 +209,7 @@ macro_rules! list_request_layout {
             ListRequest, ListRequestView, 8 words {
                 /// [`Opcode`](crate::request::Opcode): one of those of the list ring.
                 opcode: u8 = 8,
-                /// [`FLAG_ANY_SOURCE`](crate::request::FLAG_ANY_SOURCE), [`FLAG_RESUME`](crate::request::FLAG_RESUME), [`FLAG_MULTI`](crate::request::FLAG_MULTI), [`FLAG_NOTHING_KEPT`](crate::request::FLAG_NOTHING_KEPT), or 0.
+                /// [`FLAG_ANY_SOURCE`](crate::request::FLAG_ANY_SOURCE), [`FLAG_RESUME`](crate::request::FLAG_RESUME), [`FLAG_MULTI`](crate::request::FLAG_MULTI), [`FLAG_NOTHING_KEPT`](crate::request::FLAG_NOTHING_KEPT), [`FLAG_PAST_RULES`](crate::request::FLAG_PAST_RULES), or 0.
                 flags: u8 = 8,
                 /// Source: the pair whose messages match, unless any source does.
                 pair: u16 = 16,

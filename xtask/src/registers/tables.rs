@@ -340,6 +340,7 @@ fn request_flags(opcode: request::Opcode) -> &'static [(&'static str, u8)] {
             ("FLAG_RESUME", request::FLAG_RESUME),
             ("FLAG_MULTI", request::FLAG_MULTI),
             ("FLAG_NOTHING_KEPT", request::FLAG_NOTHING_KEPT),
+            ("FLAG_PAST_RULES", request::FLAG_PAST_RULES),
         ],
     }
 }
