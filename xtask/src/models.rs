@@ -766,3 +766,30 @@ fn hex(hash: Sha256) -> String {
             text
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use crate::{run, setup};
+
+    /// Each dependency with its features, as a build with these arguments has it.
+    fn dependencies(build: &[&str]) -> BTreeSet<String> {
+        let mut cargo = setup::cargo();
+        let shown = ["--format", "{p} {f}", "--prefix", "none", "--no-dedupe"];
+        cargo.args(["tree", "--offline"]).args(build).args(shown);
+        let tree = run::output(&mut cargo).expect("the workspace has a tree");
+        tree.lines().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_built_alone_is_built_as_with_the_whole_workspace() {
+        // Otherwise the tests would compile it once more, with all that it stands on.
+        let whole = dependencies(&["--workspace"]);
+        for alone in ["xtask", "hdl"] {
+            let alone = dependencies(&["--edges", "normal,build", "--package", alone]);
+            let others: Vec<_> = alone.difference(&whole).collect();
+            assert!(others.is_empty(), "with other features: {others:?}");
+        }
+    }
+}

@@ -17,9 +17,9 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use super::engine::Engine;
-use super::workload::{Kind, Structure};
 use super::{Effort, SLACK};
 use crate::bench::Point;
+use host_matching::workload::{Kind, Structure};
 
 /// A way to choose keys.
 type Choice = fn(usize, &Secret) -> Command;

@@ -7,8 +7,8 @@ use match_reference::{
 use rand::Rng;
 use serde_json::Value;
 
-use super::workload::{Kind, Structure, Workload, mask};
 use crate::bench::Point;
+use host_matching::workload::{Kind, Structure, Workload, mask};
 
 /// Context of receives that only keep classes busy.
 const ASIDE: u16 = 0xffff;
@@ -336,7 +336,7 @@ impl Engine {
             any_source: matches!(kind, Kind::AnySource | Kind::Any),
             ignore_bits: match kind {
                 Kind::Exact | Kind::AnySource => 0,
-                Kind::AnyTag | Kind::Any => super::workload::TAG_BITS,
+                Kind::AnyTag | Kind::Any => host_matching::workload::TAG_BITS,
                 Kind::Mask => mask(n),
             },
             request: n as u32,

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use model::{Model, Port};
 use sim::Firmware;
 
-use super::workload::{Kind, Structure, TAG_BITS};
+use host_matching::workload::{Kind, Structure, TAG_BITS};
 
 /// Cycles in which the program surely starts.
 const STARTED: u64 = 1_000_000;

@@ -5,9 +5,7 @@
 mod adversary;
 mod engine;
 mod firmware;
-mod host;
 mod plot;
-mod workload;
 
 use std::path::Path;
 
@@ -23,9 +21,9 @@ use super::{Point, Report};
 use adversary::Sweep;
 use engine::{Engine, Keys, Operations, Rate, Spread};
 use firmware::Processor;
-pub use host::Sequence;
+pub use host_matching::Sequence;
+use host_matching::workload::{Kind, Structure};
 pub use plot::plot;
-use workload::{Kind, Structure};
 
 /// Depths measured; a full list is one more.
 const DEPTHS: [usize; 5] = [1, 8, 64, 256, 1024];
@@ -291,7 +289,8 @@ fn on_host(points: &mut Vec<Point>, effort: &Effort, rng: &mut impl Rng) {
     for structure in Structure::ALL {
         for kind in Kind::ALL {
             for depth in DEPTHS {
-                let nanoseconds = host::measure(structure, kind, depth, effort.rounds, rng);
+                let nanoseconds =
+                    host_matching::measure(structure, kind, depth, effort.rounds, rng);
                 let params = params(structure, kind, depth.into());
                 points.push(Point::new("host_best", params, nanoseconds, "ns"));
             }

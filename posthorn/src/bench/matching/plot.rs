@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use serde_json::Value;
 
 use super::super::{Point, Report};
-use super::workload::{Kind, Structure};
+use host_matching::workload::{Kind, Structure};
 
 /// Width and height of the picture, in pixels.
 const SIZE: (u32, u32) = (1180, 1440);

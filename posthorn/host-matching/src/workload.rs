@@ -81,7 +81,7 @@ pub struct Workload {
 
 impl Workload {
     /// `count` receives from `pairs` sources.
-    pub fn new(kinds: &[Kind], count: usize, pairs: usize, rng: &mut impl Rng) -> Self {
+    pub fn new(kinds: &[Kind], count: usize, pairs: usize, rng: &mut (impl Rng + ?Sized)) -> Self {
         // An odd factor: the tags differ.
         let (factor, start) = (rng.random::<u64>() | 1, rng.random::<u64>());
         let tag = |n: usize| start.wrapping_add((n as u64).wrapping_mul(factor)) & TAG_BITS;

@@ -9,16 +9,20 @@
 //! classes. A class is a pair (ignore bits, any source), learnt from the receives, so that one
 //! structure serves every kind. Waiting messages are in an index for each class that a receive has
 //! ever asked by. One thread, no locks, no transport, no payload: a lower bound for any library.
+//!
+//! Nothing here that is timed is generic, so it is compiled here, with this crate's optimisation, and not in its users.
+
+pub mod workload;
 
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::Instant;
 
 use match_reference::{Command, Operation};
-use rand::Rng;
 use rand::seq::SliceRandom;
+use rand::{Rng, RngCore};
 
-use super::workload::{Kind, Structure, Workload};
+use workload::{Kind, Structure, Workload};
 
 /// Classes that receives are looked up by.
 const CLASSES: usize = 4;
@@ -135,7 +139,7 @@ pub struct Matcher {
 
 impl Matcher {
     /// Room for `entries` receives and as many messages.
-    pub fn new(entries: usize, rng: &mut impl Rng) -> Self {
+    pub fn new(entries: usize, rng: &mut dyn RngCore) -> Self {
         let bins = (SPARSE * entries).next_power_of_two().max(2);
         let link = Link {
             next: NONE,
@@ -438,7 +442,7 @@ impl Sequence {
 
     /// Nanoseconds of all operations together, the best of `rounds`, by a structure for `room` receives and as many
     /// messages; `None` if it finds something where the card found nothing, or the other way round.
-    pub fn measure(&self, room: usize, rounds: usize, rng: &mut impl Rng) -> Option<f64> {
+    pub fn measure(&self, room: usize, rounds: usize, rng: &mut dyn RngCore) -> Option<f64> {
         let mut best = f64::INFINITY;
         for _ in 0..rounds {
             let mut matcher = Matcher::new(room.max(1), rng);
@@ -477,7 +481,7 @@ pub fn measure(
     kind: Kind,
     depth: usize,
     rounds: usize,
-    rng: &mut impl Rng,
+    rng: &mut dyn RngCore,
 ) -> f64 {
     let workload = Workload::new(&[kind], depth, depth, rng);
     let mut matcher = Matcher::new(depth + 1, rng);
