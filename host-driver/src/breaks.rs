@@ -146,6 +146,12 @@ breaks! {
     ForgetsAside,
     /// A rule is set again for what is revoked already.
     SetsAnotherRule,
+    /// What is being drained is posted.
+    PostsWhileDraining,
+    /// A drain says that it has flushed while sends are under way.
+    DrainsUnflushed,
+    /// A drain leaves what is pending and what has come.
+    DrainsUnswept,
 }
 
 thread_local! {

@@ -202,7 +202,7 @@ impl Endpoint {
     /// # Errors
     /// As for [`begin_disconnect`](Self::begin_disconnect), but for `SendsKept`, and [`close_pair`](Self::close_pair).
     pub fn disconnect(&self, pair: Pair, timeout: u32) -> Result<(), CommandError> {
-        let timeout = self.drain(pair, timeout)?;
+        let timeout = self.await_kept(pair, timeout)?;
         self.disconnect_by_card(pair, timeout, true)?;
         // The firmware ends it by itself, unless it waits for gates that hang: what was posted is sent, then the peer is told.
         let patience = self.patience(timeout, DRAIN_TIMEOUT);
@@ -217,7 +217,7 @@ impl Endpoint {
     }
 
     /// Waits until the library keeps no sends of the pair, or the time for the end of the connection is over. Returns what is left of that.
-    fn drain(&self, pair: Pair, timeout: u32) -> Result<u32, CommandError> {
+    fn await_kept(&self, pair: Pair, timeout: u32) -> Result<u32, CommandError> {
         let keeps = || {
             let mut locked = self.handle.lock();
             locked.core.feed(self.handle.link());

@@ -41,6 +41,7 @@ pub(crate) use self::sends::Way;
 pub(crate) use self::sweep::SweepTurn;
 use crate::backlog::Backlog;
 use crate::claimed::Claim;
+use crate::drain::HeldDrain;
 use crate::endpoint::Shared;
 use crate::error::CommandError;
 #[cfg(target_os = "linux")]
@@ -203,6 +204,7 @@ pub(crate) struct Rings {
     /// The sweep that is under way.
     sweep: Option<sweep::Sweep>,
     rules: Vec<HeldRule>,
+    drains: Vec<HeldDrain>,
     pairs: Vec<Option<OpenPair>>,
     /// Pairs that keep sends, in the order of their turns.
     keepers: VecDeque<u16>,
@@ -251,6 +253,7 @@ impl Rings {
             dropped: Vec::with_capacity(pairs * usize::from(MAX_CREDITS)),
             sweep: None,
             rules: Vec::new(),
+            drains: Vec::new(),
             pairs: std::iter::repeat_with(|| None).take(pairs).collect(),
             keepers: VecDeque::with_capacity(pairs),
             orphans: RequestQueue::new(),
@@ -507,6 +510,7 @@ impl Own<'_> {
         self.rings.orphans = RequestQueue::new();
         self.rings.dropped.clear();
         self.rings.rules.clear();
+        self.rings.drains.clear();
     }
 
     /// The program has dropped its handle.
@@ -623,6 +627,8 @@ impl Own<'_> {
             self.rings.pairs[usize::from(pair.index)] = None;
             let rules = self.rings.rules.iter_mut();
             rules.for_each(|rule| rule.forget_pair(pair.index));
+            let drains = self.rings.drains.iter_mut();
+            drains.for_each(|drain| drain.forget_pair(pair.index));
         }
     }
 
@@ -672,6 +678,11 @@ impl Own<'_> {
     /// The rules that hold.
     pub(crate) const fn rules(&mut self) -> &mut Vec<HeldRule> {
         &mut self.rings.rules
+    }
+
+    /// The drains that there are and were.
+    pub(crate) const fn drains(&mut self) -> &mut Vec<HeldDrain> {
+        &mut self.rings.drains
     }
 
     /// Whether a receive from any source is posted.

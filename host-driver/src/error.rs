@@ -164,6 +164,9 @@ pub enum PostError {
     /// A rule of the endpoint revokes the message: [`Endpoint::revoke`](crate::Endpoint::revoke). It isn't sent.
     #[error("the message has been revoked")]
     Revoked,
+    /// The endpoint drains these messages: [`Endpoint::drain`](crate::Endpoint::drain). Post again when it has ended.
+    #[error("the messages are being drained")]
+    Draining,
     /// The buffer belongs to another protection domain or device.
     #[error("the buffer is of another protection domain")]
     WrongDomain,

@@ -72,6 +72,15 @@ impl Group {
         found.map(|&(rank, _)| rank)
     }
 
+    /// The group of those members whose ranks are chosen, and of the program itself.
+    pub(crate) fn part(&self, chosen: impl Fn(u32) -> bool) -> Self {
+        let members = self.members.iter().copied();
+        Self {
+            members: members.filter(|&(rank, _)| chosen(rank)).collect(),
+            own_rank: self.own_rank,
+        }
+    }
+
     /// A bit for each place of a member that is open.
     pub(crate) fn places(&self, own: &mut Own<'_>) -> u128 {
         let open = self.members.iter().map(|&(_, pair)| pair);

@@ -79,6 +79,7 @@ mod connection;
 mod core;
 mod device;
 mod domain;
+mod drain;
 mod endpoint;
 mod error;
 mod event;
@@ -114,6 +115,7 @@ pub use claimed::{Claimed, ClaimedRefused, DiscardRefused};
 pub use completion::{CompletionChannel, CompletionQueue, WcKind, WorkCompletion};
 pub use device::{Device, DeviceOptions};
 pub use domain::ProtectionDomain;
+pub use drain::{DrainError, DrainOptions, DrainPolicy, Drained};
 pub use endpoint::{Endpoint, EndpointBuilder};
 pub use error::{
     CommandError, ConnectError, ListRefused, OpenError, PostError, Refused, WaitError,

@@ -172,6 +172,15 @@ impl RequestTable {
         Some(Request::new(found as u16, self.slots[found].uses))
     }
 
+    /// Requests of an endpoint that haven't ended and of which this holds.
+    pub(crate) fn count_of(&self, at: usize, is: impl Fn(&Outstanding) -> bool) -> usize {
+        let held = |slot: &&Slot| {
+            let open = matches!(slot.place, Place::Card | Place::Kept);
+            open && slot.is_of(at) && slot.request.as_ref().is_some_and(&is)
+        };
+        self.slots.iter().filter(held).count()
+    }
+
     /// Whether every slot is taken.
     pub(crate) fn is_full(&self) -> bool {
         self.free.is_empty()

@@ -192,6 +192,18 @@ impl Own<'_> {
         })
     }
 
+    /// Sends of these messages to members of the group that haven't ended.
+    pub(crate) fn sends_under(&mut self, group: &Group, messages: &MessageSet) -> usize {
+        let under = |found: &Outstanding| {
+            let pair = found.work.operation().pair();
+            let member = pair.is_some_and(|pair| group.rank(pair).is_some());
+            let covered = matches!(found.entry, Some(Entry::Send(entry))
+                if messages.covers(entry.context, entry.match_bits, 0));
+            member && covered && !found.noticed
+        };
+        self.queue.table.count_of(self.rings.at, under)
+    }
+
     /// The completion of a request, which nobody has looked at before.
     pub(super) fn sweep_notices(&mut self, request: Request, entry: &Completion) {
         let Some(found) = self.queue.table.get_mut(request) else {

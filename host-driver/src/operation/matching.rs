@@ -50,6 +50,14 @@ impl Endpoint {
         mut entry: ListRequest,
     ) -> Result<Entry, PostError> {
         own.admit(self.handle.link(), work)?;
+        let TaggedReceive {
+            context,
+            match_bits,
+            ignore_bits,
+            ..
+        } = *receive;
+        let place = receive.source.pair().map(|pair| pair.index);
+        own.refuse_drained(place, context, match_bits, ignore_bits)?;
         entry.context = receive.context;
         entry.match_bits = receive.match_bits;
         entry.ignore_bits = receive.ignore_bits;

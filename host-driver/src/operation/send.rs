@@ -343,6 +343,9 @@ impl Own<'_> {
     fn refuse_revoked(&mut self, send: &TaggedSend) -> Result<(), PostError> {
         let open = self.pair_mut(send.pair).is_some();
         let covers = |rule: &HeldRule| rule.covers(send.pair.index, send.context, send.match_bits);
+        if open {
+            self.refuse_drained(Some(send.pair.index), send.context, send.match_bits, 0)?;
+        }
         match open && self.rules().iter().any(covers) && !is_broken!(SendsRevoked) {
             true => Err(PostError::Revoked),
             false => Ok(()),

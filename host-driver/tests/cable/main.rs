@@ -20,6 +20,8 @@ mod connections;
 mod documented_errors;
 #[path = "../host/documented_statuses.rs"]
 mod documented_statuses;
+#[path = "../host/drain.rs"]
+mod drain;
 #[cfg(target_os = "linux")]
 #[path = "../host/event_fd.rs"]
 mod event_fd;

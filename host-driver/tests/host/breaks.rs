@@ -4,9 +4,9 @@ use crate::common::passes_with;
 #[cfg(target_os = "linux")]
 use crate::event_fd;
 use crate::{
-    backlog, claims, completion_queues, connections, documented_statuses, failure, lists, messages,
-    multi, optional, ownership, peers, queries, ready, reset, revoke, sends, shared, user_memory,
-    waiting,
+    backlog, claims, completion_queues, connections, documented_statuses, drain, failure, lists,
+    messages, multi, optional, ownership, peers, queries, ready, reset, revoke, sends, shared,
+    user_memory, waiting,
 };
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Attachment, Break, Flaw};
@@ -194,6 +194,10 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         }
         Promise::TellsCancelled | Promise::LeavesMessages => {
             revoke::what_is_pending_ends_as_revoked_and_what_had_come_is_discarded
+        }
+        Promise::PostsWhileDraining => drain::posts_are_refused_until_the_drain_has_ended,
+        Promise::DrainsUnflushed | Promise::DrainsUnswept => {
+            drain::continued_traffic_meets_and_the_rest_is_cancelled_or_discarded
         }
         Promise::SweepsStrangers => revoke::a_pair_outside_the_group_goes_on,
         Promise::ForgetsAside => {

@@ -4,10 +4,10 @@
 use crate::common::{PATIENCE, Side, able_options, connected, fabric, options, sized};
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
-    Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, Endpoint, EndpointAddress,
-    EventFdError, Gather, Group, MessageSet, OpenError, Pair, PostError, RecvWr, Request,
-    Revocation, RevokeError, SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer, Source,
-    TaggedReceive, TaggedSend, WatchOptions,
+    Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, DrainError, DrainOptions,
+    DrainPolicy, Drained, Endpoint, EndpointAddress, EventFdError, Gather, Group, MessageSet,
+    OpenError, Pair, PostError, RecvWr, Request, Revocation, RevokeError, SendBuffer, SendFlags,
+    SendLimits, SendWr, SharedBuffer, Source, TaggedReceive, TaggedSend, WatchOptions,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +52,22 @@ fn all(errors: impl IntoIterator<Item = Option<impl std::fmt::Debug>>) -> Names 
     }
     assert_eq!(found.len(), 1, "{found:?}");
     found
+}
+
+fn drain_options(timeout: u64) -> DrainOptions {
+    DrainOptions {
+        tag: 1,
+        messages: MessageSet::of_context(0),
+        policy: DrainPolicy::Reset,
+        peer: None,
+        timeout,
+    }
+}
+
+/// A drain with the other side, which has this rank.
+fn drain(side: &Side, timeout: u64, rank: u32) -> Result<Drained, DrainError> {
+    let group = Group::new(&side.endpoint, &[(rank, side.pair)], 0).expect("a group");
+    side.endpoint.drain(&group, &drain_options(timeout))
 }
 
 // Posts
@@ -1370,6 +1386,33 @@ const ROWS: &[Row] = &[
     }),
     ("receive", "`Closed`", || refused(&RECEIVES, ROOMY, CLOSE)),
     ("receive", "`Transport`", || refused(&RECEIVES, ROOMY, GONE)),
+    // drain
+    ("drain", "`Draining`, of a post", || {
+        let (side, _other) = connected(&SoftFabric::new(able_options()), 4);
+        drain(&side, 10_000, 1).expect_err("nobody else drains");
+        let send = side.send(1);
+        let posted = side.endpoint.post_tagged_send(1, &send, Buffer::empty());
+        let probed = side.endpoint.probe(2, &side.receive(1));
+        all([posted.err().map(|refused| refused.error), probed.err()])
+    }),
+    ("drain", "`TimedOut`", || {
+        let (side, _other) = connected(&SoftFabric::new(able_options()), 4);
+        all([drain(&side, 10_000, 1).err()])
+    }),
+    ("drain", "`Command` with `Argument`", || {
+        let (side, _other) = connected(&SoftFabric::new(able_options()), 4);
+        names(drain(&side, 10_000, 64).expect_err("a rank of 64"))
+    }),
+    ("drain", "`Command` with `NotFound`", || {
+        let (side, _other) = connected(&SoftFabric::new(able_options()), 4);
+        let group = group_of(&side);
+        side.endpoint.close().unwrap();
+        names(
+            side.endpoint
+                .drain(&group, &drain_options(10_000))
+                .expect_err("closed"),
+        )
+    }),
     // revoke-context
     ("revoke-context", "`NotFound`, of `Group::new`", || {
         asked(|a, b| Group::new(&a.endpoint, &[(1, b.pair)], 0).err())

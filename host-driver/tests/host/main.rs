@@ -8,6 +8,7 @@ mod completion_queues;
 mod connections;
 mod documented_errors;
 mod documented_statuses;
+mod drain;
 #[cfg(target_os = "linux")]
 mod event_fd;
 mod failure;
