@@ -210,6 +210,18 @@ pub fn completions() -> Vec<Break> {
 /// Of the event queues.
 pub fn events() -> Vec<Break> {
     vec![
+        // A pair is cleared while an event about it is offered, waits for its queue, or is on its way to memory.
+        Break::new("cleared_before_taken").force::<Events>("faults.valid", "false"),
+        Break::new("cleared_before_queued").force_if::<Events>(
+            "about_pair",
+            "false",
+            "current_valid.q",
+        ),
+        Break::new("cleared_before_written").force_if::<Events>(
+            "about_pair",
+            "false",
+            "!current_valid.q",
+        ),
         // An event needs no room.
         Break::new("overfills").force_if::<Events>("room", "true", "exists"),
         // What finds no room isn't counted.
@@ -217,7 +229,7 @@ pub fn events() -> Vec<Break> {
         // A control request is done before its event is taken.
         Break::new("done_before_taken").force::<Events>(
             "control.ready",
-            "control.valid & (!clear_endpoint | !under_way)",
+            "control.valid & (!clear_endpoint | !under_way) & (!clear_pair | !about_pair)",
         ),
         // An event of the firmware's waits for the host.
         Break::new("firmware_waits").force_if::<Events>(

@@ -15,6 +15,9 @@
 //! that it has to know of (`Cause::is_told`) go to it by the pulse `told`, which it can't hold up. No
 //! process can cause as many of these as it likes.
 //!
+//! An event names a pair by its place. So `PairClear` is done when each event about the pair is in its queue or lost: what the host finds behind
+//! `EVENT_TAIL` from then on is about the next pair in that place.
+//!
 //! A queue has one event on its way at a time. An event that can't be written is counted as lost, and the next one takes its
 //! place in the queue.
 
@@ -112,6 +115,9 @@ pub struct Events {
     current: Reg<RaiseEvent>,
     /// The firmware has raised `current`.
     by_firmware: Reg<Bit>,
+    /// Pair of the event of each queue that is on its way.
+    #[each(config.endpoints)]
+    written_pair: Vec<Reg<Bits<16>>>,
     exists: Signal<Local, Bit>,
     room: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
@@ -134,6 +140,8 @@ pub struct Events {
     set_ring: Signal<Local, Bit>,
     clear_endpoint: Signal<Local, Bit>,
     clearing: Signal<Local, Bit>,
+    clear_pair: Signal<Local, Bit>,
+    about_pair: Signal<Local, Bit>,
     under_way: Signal<Local, Bit>,
     consumes: Signal<Local, Bit>,
     arms: Signal<Local, Bit>,
@@ -160,6 +168,7 @@ impl Events {
     pub const REQUESTS: &[Operation] = &[
         Operation::RingSet,
         Operation::EndpointClear,
+        Operation::PairClear,
         Operation::EventRaise,
     ];
 
@@ -188,6 +197,18 @@ impl Logic for Events {
             }
         }
         self.clearing.next = self.clear_endpoint.val() & !self.under_way.val();
+        // `EVENT_TAIL` is past all that was raised about a pair when that is cleared.
+        self.clear_pair.next =
+            self.control.valid.val() & (self.control.data.val().operation == Operation::PairClear);
+        self.about_pair.next = (self.current_valid.q.val()
+            & (self.current.q.val().pair == self.target.val()))
+            | (self.delivery.valid.val() & (self.delivery.data.val().pair == self.target.val()))
+            | (self.faults.valid.val() & (self.faults.data.val().pair == self.target.val()));
+        for i in 0..self._n {
+            if (self.written_pair[i].q.val() == self.target.val()) & !self.queue[i].idle.val() {
+                self.about_pair.next = true;
+            }
+        }
         self.event_setup.next = bit_cast::<128, 320>(self.control.data.val().data).into();
         // A request for an endpoint that doesn't exist raises nothing, and is done at once.
         self.raises.next = self.control.valid.val()
@@ -195,6 +216,7 @@ impl Logic for Events {
             & (self.target.val() < self.endpoints.val());
         self.control.ready.next = self.control.valid.val()
             & (!self.clear_endpoint.val() | !self.under_way.val())
+            & (!self.clear_pair.val() | !self.about_pair.val())
             & (!self.raises.val() | self.source.input[5].ready.val());
 
         // The sources, in turn, into `current`; index errors of these queues are one of them.
@@ -302,6 +324,9 @@ impl Logic for Events {
                 self.arms.val() & (self.doorbell.data.val().endpoint == i.to_bits());
             self.queue[i].issue.next =
                 self.writes.val() & (self.current.q.val().endpoint == i.to_bits());
+            if self.writes.val() & (self.current.q.val().endpoint == i.to_bits()) {
+                self.written_pair[i].d.next = self.current.q.val().pair;
+            }
             self.queue[i].written.next = false;
             self.queue[i].failed.next = false;
             if self.writer.finished.valid.val()

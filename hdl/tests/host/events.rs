@@ -536,6 +536,59 @@ fn failed_write() -> Outcome {
     Ok(())
 }
 
+/// A pair is cleared when all that was raised about it is in memory, and no later for what is about others.
+fn cleared_pair() -> Outcome {
+    const PAIR: u16 = 7;
+    const OTHER: u16 = 9;
+    let mut run = Run::new(&ECP5, 1);
+    run.rings = 0;
+    run.quiet = true;
+    run.set_queue(1, 4)?;
+    let about = |pair, info| {
+        Some(Raise {
+            endpoint: 1,
+            cause: Cause::LinkError.code(),
+            pair,
+            info,
+        })
+    };
+    let mut raised = 0_u16;
+    // Behind none, one and two that are about another pair: on its way, taken, and not even taken.
+    for ahead in 0..3 {
+        run.ticks(300)?;
+        run.write.holds = true;
+        for info in 0..ahead {
+            run.offers[0] = about(OTHER, info);
+            run.ticks(100)?;
+        }
+        run.offers[3] = about(PAIR, 100);
+        run.ticks(100)?;
+        raised += ahead as u16 + 1;
+        run.control(Operation::PairClear, OTHER + 1, &[])?;
+        run.bench
+            .set_packed("control", &control(Operation::PairClear, PAIR, &[]));
+        run.bench.set("control_valid", 1);
+        for _ in 0..200 {
+            claim!(!run.tick()?, "cleared with {ahead} events ahead of its own");
+        }
+        run.write.holds = false;
+        let cleared = (0..5_000).any(|_| run.tick() == Ok(true));
+        claim!(cleared, "the pair is never cleared");
+        run.bench.set("control_valid", 0);
+        let (tail, _, lost) = run.registers(1)?;
+        claim!(
+            (tail, lost) == (raised, 0),
+            "{tail} events in memory of {raised} when the pair is cleared"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn a_pair_is_cleared_when_its_events_are_in_memory() {
+    cleared_pair().unwrap_or_else(|error| panic!("{error}"));
+}
+
 /// As it broke: `EVENT_TAIL` advanced past the place, the phase never came, and a host that polls by phase saw no later event.
 #[test]
 fn an_event_whose_write_fails_leaves_no_hole() {
@@ -551,6 +604,7 @@ fn every_event_is_in_the_queue_or_counted() {
 fn each_broken_contract_is_noticed() {
     breaks_by("events_ecp5", &|| {
         failed_write().unwrap_or_else(|error| panic!("{error}"));
+        cleared_pair().unwrap_or_else(|error| panic!("{error}"));
         for seed in 1..=6 {
             everything(&ECP5, seed).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         }

@@ -106,6 +106,8 @@ pub struct WritePort {
     /// Each answer takes just as long, not at most.
     pub fixed: bool,
     pub pace: u32,
+    /// No write is answered.
+    pub holds: bool,
     pending: VecDeque<Access>,
     answers: VecDeque<(u64, u64, bool)>,
     answering: bool,
@@ -121,6 +123,7 @@ impl WritePort {
             latency,
             fixed: false,
             pace,
+            holds: false,
             pending: VecDeque::new(),
             answers: VecDeque::new(),
             answering: false,
@@ -135,7 +138,7 @@ impl WritePort {
         let takes = !self.pending.is_empty() && chance(rng, self.pace);
         bench.set("write_data_ready", u64::from(takes));
         let due = self.answers.front().is_some_and(|a| a.1 <= bench.cycle());
-        self.answering = due && chance(rng, self.pace);
+        self.answering = due && chance(rng, self.pace) && !self.holds;
         let failed = self.answers.front().is_some_and(|a| a.2);
         bench.set("write_done_valid", u64::from(self.answering));
         bench.set("write_done", u64::from(self.answering && failed));
