@@ -35,8 +35,8 @@ codes! {
         EndpointClear = 6,
         /// A pair: [`PairSetup`]. Its counts start at 0.
         PairSet = 7,
-        /// Fails a pair: its sends and the receives that name it complete with the status in the low byte of the data. The peer's gates are told by
-        /// `PairFailed`, unless the status is `PeerClosed`: then the firmware tells the peer's.
+        /// Fails a pair: its sends and the receives that name it complete with the status in the low byte of the data. The peer's gates are told, by
+        /// `PairClosed` if the status is `Flushed` and by `PairFailed` otherwise, unless it is `PeerClosed`: then the firmware tells the peer's.
         PairFail = 8,
         /// Forgets a pair, its unexpected messages and its slots.
         PairClear = 9,

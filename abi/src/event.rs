@@ -17,6 +17,8 @@ constants! {
         NO_PAIR: u16 = 0xffff;
         /// Bit of `info` that tells a list ring's events from a send ring's.
         INFO_LIST_RING_BIT: u32 = 32;
+        /// Bit of `info` of `PeerFailed`: the peer has closed its side.
+        INFO_CLOSED_BIT: u32 = 8;
         /// First bit of the domain in `info` of `AccessRefused`.
         REFUSAL_DOMAIN_BIT: u32 = 32;
         /// First bit of the rights in `info` of `AccessRefused`.
@@ -87,7 +89,7 @@ codes! {
         RingOverrun = 0,
         /// A work request couldn't be read from host memory: the ring has stopped. `info` is the index, and bit 32 ([`INFO_LIST_RING_BIT`]) is set for a list ring.
         RingError = 1,
-        /// The pair has failed: its peer failed it or violated the protocol, or a send couldn't be read again. Its operations complete with the status in
+        /// The pair has failed: its peer failed it without closing it, or violated the protocol, or a send couldn't be read again. Its operations complete with the status in
         /// `info`.
         LinkError = 2,
         /// A message of `pair` found no free slot: its sender has sent more than it had credits for. It was refused and the pair failed.
@@ -112,8 +114,8 @@ codes! {
         /// [`NO_PAIR`]. `info` is the key in bits 31:0, the domain that asked in bits 39:32, the rights that it asked for in bits 47:40, all of the last one, and in
         /// bits 63:48 how many were refused since the last such event, at most 0xffff.
         AccessRefused = 11,
-        /// The peer of `pair` is taken to have failed, and the pair with it: its operations complete with `PeerFailed`, which is `info`. What takes it to have
-        /// failed, `QueryPair` tells. A receive from any source stays posted, and may wait for nothing.
+        /// The peer of `pair` is taken to have failed, and the pair with it: its operations complete with `PeerFailed`, which is `info` in bits 7:0. Bit 8
+        /// ([`INFO_CLOSED_BIT`]) is set if the peer's side has closed the pair or its endpoint; what else takes it to have failed, `QueryPair` tells. A receive from any source stays posted, and may wait for nothing.
         PeerFailed = 12,
         /// The process at the other end of `pair` has sent a `Signal`. `info` is its word.
         Signal = 13,

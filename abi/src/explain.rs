@@ -141,7 +141,7 @@ explanations! {
             "Close the pair. Nothing is wrong: what the peer wanted to say has been said.";
         PeerFailed:
             "The gates sent to the peer `RETRY_LIMIT` times, or asked it for credit, and heard nothing; or it showed no sign of life for the time \
-             that `WatchPeers` gave it; or the host, or another peer, said that it has failed. `QueryPair` says which.",
+             that `WatchPeers` gave it; or the host, or another peer, said that it has failed; or it closed its side. `QueryPair` says which.",
             "The pair stays failed. Close it; what was sent and not acknowledged may have arrived or not. Connect it anew when the peer is back: it \
              is another incarnation then.";
         Revoked:
@@ -272,6 +272,9 @@ explanations! {
         Restarted:
             "The process at the other end was started again, and asks for a connection or accepts one.",
             "Nothing to do: the new connection is another pair.";
+        Closed:
+            "Its process ended, or closed the pair or the endpoint, without `Disconnect`.",
+            "Close the pair. A process that means to leave disconnects first.";
     }
     ConnectReason {
         None:
@@ -353,11 +356,14 @@ explanations! {
             "The receiver completes its sends up to `acknowledge`, and has credit again up to `credit`. With `FRAME_GAP` it sends the others again, \
              from the first on.";
         PairFailed:
-            "The sender of the frame has failed the pair, or closed it.",
+            "The sender of the frame has failed the pair: a violation of the protocol, a peer that it takes to have failed, memory that it can't reach.",
             "The receiver fails its pair with `LinkError`.";
         Ask:
             "Sends wait for credit, nothing of theirs is unacknowledged, and nothing was heard for `ACKNOWLEDGE_TIMEOUT`.",
             "The receiver answers with an `Acknowledge`.";
+        PairClosed:
+            "`ClosePair` or `CloseEndpoint` of a connected pair, without `Disconnect`.",
+            "The receiver fails its pair with `PeerFailed`.";
         Handshake:
             "The firmware of a card makes a connection, or refuses one.",
             "The receiver's gates hand it to the firmware.";

@@ -715,6 +715,8 @@ codes! {
         Told = 4,
         /// Its endpoint connects anew, as a later incarnation.
         Restarted = 5,
+        /// It closed its side of the pair, or its endpoint, and hadn't disconnected.
+        Closed = 6,
     }
 }
 

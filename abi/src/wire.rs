@@ -53,10 +53,12 @@ codes! {
         Eager = 0x10,
         /// Class control: acknowledgement and credit only.
         Acknowledge = 0x30,
-        /// Class control: the sender of this frame has failed the pair.
+        /// Class control: the sender of this frame has failed the pair, and not by closing it.
         PairFailed = 0x31,
         /// Class control: sends wait at the sender of this frame for credit, and it has heard of none for long. It is to be told what there is.
         Ask = 0x32,
+        /// Class control: the pair has been closed by the sender of this frame, or its endpoint has.
+        PairClosed = 0x33,
         /// Class firmware: a frame of a firmware to another card's that belongs to no pair, with a [`ManagementBody`]. The gates hand it to the firmware whatever
         /// its version is, so that cards of different versions can name the difference.
         Handshake = 0x40,

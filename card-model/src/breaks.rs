@@ -6,6 +6,7 @@ macro_rules! breaks {
         every card { $($(#[$doc:meta])* $name:ident,)* }
         some cards { $($(#[$some_doc:meta])* $some:ident: $capability:ident,)* }
         unread { $($(#[$unread_doc:meta])* $unread:ident,)* }
+        closing { $($(#[$closing_doc:meta])* $closing:ident,)* }
     ) => {
         /// What is broken.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,7 @@ macro_rules! breaks {
             $($(#[$doc])* $name,)*
             $($(#[$some_doc])* $some,)*
             $($(#[$unread_doc])* $unread,)*
+            $($(#[$closing_doc])* $closing,)*
         }
 
         impl Break {
@@ -28,6 +30,9 @@ macro_rules! breaks {
 
             /// All that only a host sees that looks at memory which it has no reason to read.
             pub const UNREAD: [Self; [$(stringify!($unread)),*].len()] = [$(Self::$unread),*];
+
+            /// All that only the peer of a pair sees that is closed while it is connected.
+            pub const CLOSING: [Self; [$(stringify!($closing)),*].len()] = [$(Self::$closing),*];
         }
     };
 }
@@ -104,5 +109,9 @@ breaks! {
     unread {
         /// A completion is written whole, over the words that its kind doesn't have.
         EntryWhole,
+    }
+    closing {
+        /// A pair that is closed says that it has failed.
+        CloseToldAsFailure,
     }
 }

@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 
 use abi::control::{Counter, RIGHT_LOCAL_READ};
-use abi::event::{Cause, Refusal};
+use abi::event::{Cause, INFO_CLOSED_BIT, Refusal};
 use abi::opcode::{OpcodeRow, WorkRing, decode_list, decode_send, is_second_of};
 use abi::register::FIRST_ENDPOINT_INTERRUPT;
 use abi::request::{FLAG_GATHER, ListRequest, Segment, SendRequest, SendSegments};
@@ -566,11 +566,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         // The firmware knows of those that it asked for, and a slot that couldn't be written was told as such.
         let told = [Status::Flushed, Status::PeerClosed, Status::MemoryError].map(Status::code);
         if !told.contains(&status) {
-            let info = status.into();
-            let cause = match status == Status::PeerFailed.code() {
-                true => Cause::PeerFailed,
-                false => Cause::LinkError,
+            let (cause, closed) = match status == Status::PeerFailed.code() {
+                true => (Cause::PeerFailed, self.receive.is_closed(pair)),
+                false => (Cause::LinkError, false),
             };
+            let info = u64::from(status) | u64::from(closed) << INFO_CLOSED_BIT;
             self.put(Output::Raise {
                 endpoint,
                 cause,

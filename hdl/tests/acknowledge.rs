@@ -117,10 +117,8 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
         bench.set("mark", pack(&fields)[0]);
 
         if fault.is_none() && control.is_none() && talking && rng.random_bool(0.005) {
-            let status = match rng.random_bool(0.3) {
-                true => Status::PeerClosed,
-                false => Status::LinkError,
-            };
+            let statuses = [Status::PeerClosed, Status::LinkError, Status::Flushed];
+            let status = statuses[rng.random_range(0..3)];
             fault = Some((size.pair_or_none(rng), status));
         }
         bench.set("fault_valid", fault.is_some());
@@ -440,7 +438,11 @@ fn what_is_broken_is_noticed() {
 
 #[test]
 fn a_broken_model_is_noticed() {
-    for broken in [Break::FailureUntold, Break::GapUntold] {
+    for broken in [
+        Break::FailureUntold,
+        Break::GapUntold,
+        Break::CloseToldAsFailure,
+    ] {
         let noticed = is_caught("acknowledge_tiny", 10, |rng| {
             let size = Size::new(&config::TINY, "acknowledge", rng);
             updates(&size, rng, broken);

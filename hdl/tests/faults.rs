@@ -4,7 +4,7 @@
 mod support;
 
 use abi::control::{Operation, PairSetup};
-use abi::event::Cause;
+use abi::event::{Cause, INFO_CLOSED_BIT};
 use abi::status::Status;
 use hdl::config;
 use hdl::link::party;
@@ -89,25 +89,26 @@ fn faults(size: &Size, rng: &mut ChaCha8Rng) {
             raised.push(unpack(&words, [8, 8, 16, 64]));
         }
 
-        let mut fail = |pair: usize, status: Status, sound: &mut [Option<u8>]| {
+        let mut fail = |pair: usize, status: Status, by_peer: bool, sound: &mut [Option<u8>]| {
             let Some(endpoint) = sound.get_mut(pair).and_then(Option::take) else {
                 return;
             };
             expected.push((pair as u64, status.code().into()));
             if matches!(status, Status::LinkError | Status::PeerFailed) {
                 let code = u64::from(status.code());
-                let cause = match status {
-                    Status::PeerFailed => Cause::PeerFailed,
-                    _ => Cause::LinkError,
+                let (cause, info) = match (status, by_peer) {
+                    (Status::PeerFailed, true) => (Cause::PeerFailed, code | 1 << INFO_CLOSED_BIT),
+                    (Status::PeerFailed, false) => (Cause::PeerFailed, code),
+                    _ => (Cause::LinkError, code),
                 };
-                to_raise.push([endpoint.into(), cause.code().into(), pair as u64, code]);
+                to_raise.push([endpoint.into(), cause.code().into(), pair as u64, info]);
             }
         };
         for (source, request) in requests.iter_mut().enumerate() {
             if bench.is(&format!("fault_request_ready_{source}"))
                 && let Some((pair, status)) = request.take()
             {
-                fail(pair, status, &mut sound);
+                fail(pair, status, source == party::RECEIVE, &mut sound);
             }
         }
         if let Some((operation, index, setup, status)) = control
@@ -115,7 +116,7 @@ fn faults(size: &Size, rng: &mut ChaCha8Rng) {
         {
             match operation {
                 Operation::PairSet => sound[index] = Some(setup.endpoint),
-                Operation::PairFail => fail(index, status, &mut sound),
+                Operation::PairFail => fail(index, status, false, &mut sound),
                 _ => sound[index] = None,
             }
             for (sink, told) in told.iter().enumerate() {

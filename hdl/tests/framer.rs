@@ -137,10 +137,11 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
             let types = [
                 FrameType::Acknowledge,
                 FrameType::PairFailed,
+                FrameType::PairClosed,
                 FrameType::Ask,
             ];
             let owed = Owed {
-                frame_type: types[rng.random_range(0..3)],
+                frame_type: types[rng.random_range(0..4)],
                 misses: rng.random(),
                 only_numbers: false,
             };

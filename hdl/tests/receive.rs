@@ -238,7 +238,7 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
     let pair = &mut pairs[index];
     let s = pair.setup.unwrap_or_default();
     let frame_type = match rng.random_range(0..100) {
-        0 => FrameType::PairFailed,
+        0 => [FrameType::PairFailed, FrameType::PairClosed][rng.random_range(0..2)],
         90..95 => FrameType::Handshake,
         95..100 => FrameType::Management,
         1..20 => FrameType::Acknowledge,

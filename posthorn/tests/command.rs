@@ -790,7 +790,7 @@ fn a_replay_in_which_a_process_is_killed_goes_on_and_says_which_operations_ended
     let summary: Value = serde_json::from_slice(&replayed.stdout).expect("one JSON value");
     let killed = serde_json::json!([{"rank": 0, "what": "process", "cycle": 300_000}]);
     assert_eq!(summary["killed"], killed);
-    let ended = |line: u64, operation: &str| serde_json::json!({"rank": 1, "line": line, "operation": operation, "status": "LinkError"});
+    let ended = |line: u64, operation: &str| serde_json::json!({"rank": 1, "line": line, "operation": operation, "status": "PeerFailed"});
     let told = serde_json::json!([ended(8, "receive"), ended(10, "send")]);
     assert_eq!(summary["ended"], told);
     assert_eq!(summary["complete"], true);

@@ -30,6 +30,8 @@ struct Sink {
     asks: bool,
     misses: bool,
     announces: bool,
+    /// It was closed on this side.
+    closed: bool,
 }
 
 impl Sink {
@@ -130,9 +132,11 @@ impl Acknowledge {
     /// A pair has failed: its next frame says so, and is its last. Of an orderly end the firmware has told the peer itself.
     pub fn fail(&mut self, pair: u16, status: u8) {
         let told = self.broken != Break::FailureUntold;
+        let closed = status == Status::Flushed.code() && self.broken != Break::CloseToldAsFailure;
         if let Some(sink) = self.sound(pair) {
             sink.failed = true;
             sink.announces = told && status != Status::PeerClosed.code();
+            sink.closed = closed;
         }
     }
 
@@ -140,6 +144,7 @@ impl Acknowledge {
     pub fn due(&self, pair: u16) -> Option<Owed> {
         let sink = self.pairs.get(usize::from(pair))?;
         let frame_type = match (sink.announces, sink.asks) {
+            (true, _) if sink.closed => FrameType::PairClosed,
             (true, _) => FrameType::PairFailed,
             (false, true) => FrameType::Ask,
             (false, false) => FrameType::Acknowledge,

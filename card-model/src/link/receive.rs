@@ -21,6 +21,8 @@ struct Peer {
     gap: u8,
     /// A frame has come since somebody asked.
     heard: bool,
+    /// The peer has said that it has closed its side.
+    closed: bool,
 }
 
 /// What becomes of a frame.
@@ -68,6 +70,7 @@ impl Receive {
                 control: 0,
                 gap: 0,
                 heard: false,
+                closed: false,
             });
         }
     }
@@ -77,6 +80,13 @@ impl Receive {
         if let Some(Some(peer)) = self.pairs.get_mut(usize::from(pair)) {
             peer.failed = true;
         }
+    }
+
+    /// Whether the pair's peer has said that it has closed its side.
+    pub fn is_closed(&self, pair: u16) -> bool {
+        let peer = self.pairs.get(usize::from(pair));
+        peer.and_then(Option::as_ref)
+            .is_some_and(|peer| peer.closed)
     }
 
     /// Whether a frame of the pair's peer, new or repeated, has come since this was asked last.
@@ -148,8 +158,13 @@ impl Receive {
         if is_request {
             peer.gap = 0;
         }
-        let fails = frame.frame_type == FrameType::PairFailed;
-        peer.failed |= fails;
+        let fails = match frame.frame_type {
+            FrameType::PairFailed => Some(Status::LinkError),
+            FrameType::PairClosed => Some(Status::PeerFailed),
+            _ => None,
+        };
+        peer.failed |= fails.is_some();
+        peer.closed = fails == Some(Status::PeerFailed);
         Judged {
             counter: Counter::FramesReceived,
             progress: Some(frame.progress()),
@@ -162,7 +177,7 @@ impl Receive {
                 ready: header.flags & FRAME_READY != 0,
                 payload: frame.payload.clone(),
             }),
-            fails: fails.then_some(Status::LinkError.code()),
+            fails: fails.map(Status::code),
         }
     }
 }

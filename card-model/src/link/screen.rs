@@ -54,7 +54,9 @@ pub fn screen_as(bytes: &[u8], broken: Break) -> Result<Screened, Counter> {
     let fits = match frame_type {
         FrameType::Eager => length <= EAGER_MAX,
         FrameType::Handshake | FrameType::Management => length == MANAGEMENT_BYTES,
-        FrameType::Acknowledge | FrameType::PairFailed | FrameType::Ask => length == 0,
+        FrameType::Acknowledge | FrameType::PairFailed | FrameType::Ask | FrameType::PairClosed => {
+            length == 0
+        }
     };
     let agrees = header.message_length == u64::from(header.payload_length)
         && padded.len() == length.next_multiple_of(8);

@@ -41,6 +41,8 @@ pub enum GateEvent {
         pair: u16,
         /// Why: `LinkError`, `PeerFailed`, `UnexpectedOverflow` or `SlotError`.
         cause: event::Cause,
+        /// The peer has closed its side.
+        closed: bool,
     },
     /// Regions have refused accesses.
     AccessRefused(event::Refusal),
@@ -64,6 +66,7 @@ impl GateEvent {
                     endpoint,
                     pair,
                     cause,
+                    closed: cause == PeerFailed && info >> event::INFO_CLOSED_BIT & 1 == 1,
                 }
             }
             _ => Self::Other { cause, pair },
@@ -77,6 +80,8 @@ pub type FrameWords = [u32; FRAME_WORDS];
 names! {
     /// A promise of the firmware that a test breaks, to show that it would notice: by what the firmware does that has broken it.
     Break {
+        /// A peer that has closed its side is taken for one that was silent.
+        CloseTakenForSilence,
         /// A `ConnectAccept` is sent once.
         AcceptNotRepeated,
         /// The acceptor takes its own `PairSet` for the peer's `ConnectConfirm`.
@@ -304,7 +309,7 @@ mod tests {
     fn each_cause_becomes_what_the_firmware_tells_apart() {
         for &cause in Cause::ALL {
             let refusal = Refusal {
-                key: 0x1234_5678,
+                key: 0x1234_5778,
                 domain: 3,
                 rights: 1,
                 count: 9,
@@ -320,6 +325,7 @@ mod tests {
                         endpoint,
                         pair,
                         cause,
+                        closed: cause == Cause::PeerFailed,
                     }
                 }
                 Cause::AccessRefused => GateEvent::AccessRefused(refusal),

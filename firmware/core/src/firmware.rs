@@ -846,7 +846,7 @@ impl<C: Card> Firmware<C> {
         let is_drained = report.waiting == 0 && report.unacknowledged == 0
             || self.card.is_broken(Break::EndsUndrained);
         if report.state == PairState::Failed.code() {
-            self.pair_failed(index, event::Cause::LinkError);
+            self.pair_failed(index, event::Cause::LinkError, false);
         } else if pair.state == State::Draining && is_drained {
             self.go(index, Cause::GatesDrained, State::Ending);
             self.want(index, Held::Failed);
@@ -960,6 +960,7 @@ impl<C: Card> Firmware<C> {
                 endpoint,
                 pair,
                 cause,
+                closed,
             } => {
                 let index = usize::from(pair);
                 let found = self.pairs.get(index).is_some_and(|found| {
@@ -967,7 +968,7 @@ impl<C: Card> Firmware<C> {
                     open && found.endpoint == endpoint
                 });
                 match found && !self.card.is_broken(Break::FailureNotNoted) {
-                    true => self.pair_failed(index, cause),
+                    true => self.pair_failed(index, cause, closed),
                     false => self.note_event(cause.code(), pair),
                 }
             }
@@ -983,15 +984,19 @@ impl<C: Card> Firmware<C> {
             .record(kind, pair.into(), cause.into(), &self.card);
     }
 
-    /// The gates have failed a pair.
-    fn pair_failed(&mut self, index: usize, cause: event::Cause) {
+    /// The gates have failed a pair, `closed` by its peer or not.
+    fn pair_failed(&mut self, index: usize, cause: event::Cause, closed: bool) {
         let pair = &mut self.pairs[index];
         pair.gates = Held::Failed;
         let (id, state) = (pair.id(index), pair.state);
         self.audit
             .record(AuditKind::PairFailed, id, cause.code().into(), &self.card);
         if cause == event::Cause::PeerFailed {
-            self.note_failure(index, FailureCause::Retries);
+            let failure = match closed && !self.card.is_broken(Break::CloseTakenForSilence) {
+                true => FailureCause::Closed,
+                false => FailureCause::Retries,
+            };
+            self.note_failure(index, failure);
         }
         match state {
             State::Connected => {

@@ -52,6 +52,9 @@ pub fn receive() -> Vec<Break> {
         Break::new("gap_reported_once").force::<Receive>("tells.d", "!next.gap.any()"),
         // A request that has come before is dropped, and that is all.
         Break::new("duplicate_unanswered").force::<Receive>("answers", "false"),
+        // A close is taken for a failure, and a failure for a close.
+        Break::new("close_is_a_failure").force::<Receive>("closes", "false"),
+        Break::new("failure_is_a_close").force::<Receive>("fault_closed.q", "true"),
         // The version of a frame for the firmware isn't compared.
         Break::new("version_not_checked").force_if::<Screen>(
             "known",
@@ -77,6 +80,9 @@ pub fn faults() -> Vec<Break> {
             "false",
             &format!("held.q.status == {}", Status::PeerFailed.code()),
         ),
+        // A close by the peer isn't told apart from its silence.
+        Break::new("close_untold").force::<Faults>("by_peer.q", "false"),
+        Break::new("silence_taken_for_close").force::<Faults>("by_peer.q", "true"),
         // `Delivery` doesn't get the fault.
         Break::new("delivery_forgotten").force_if::<Faults>(
             "told.d",
@@ -202,6 +208,9 @@ pub fn acknowledge() -> Vec<Break> {
         // The window of what was refused stays where it is when a message is accepted.
         Break::new("window_not_shifted").force::<Acknowledge>("window", "held.refused"),
         // An orderly end is announced as a failure.
+        // A pair that is closed says that it has failed, and one that has failed that it is closed.
+        Break::new("close_told_as_failure").force::<Acknowledge>("closes", "false"),
+        Break::new("failure_told_as_close").force::<Acknowledge>("closes", "true"),
         Break::new("closing_announced").force::<Acknowledge>("announces", "true"),
         // What a frame of the pair's own messages has carried is said once more.
         Break::new("says_it_again").force_if::<Acknowledge>("nothing_new", "false", turn),

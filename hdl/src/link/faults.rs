@@ -22,7 +22,7 @@ use crate::prelude::*;
 use crate::prim::{StreamMux, Table};
 use crate::types::{ControlRequest, Fault, PairSetup, RaiseEvent};
 use abi::control::Operation;
-use abi::event::Cause;
+use abi::event::{Cause, INFO_CLOSED_BIT};
 use abi::status::Status;
 
 /// The blocks that ask, and those that get the fault: indices of the arrays of ports.
@@ -40,6 +40,9 @@ pub mod party {
     /// Number of blocks that get the fault.
     pub const SINKS: usize = 4;
 }
+
+/// `info` of `PeerFailed`, if the peer has closed its side.
+const CLOSED: u64 = 1 << INFO_CLOSED_BIT;
 
 /// A pair's entry in the table.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -94,6 +97,8 @@ pub struct Faults {
     held: Reg<Fault>,
     endpoint: Reg<Bits<8>>,
     by_control: Reg<Bit>,
+    /// It is the receiver's: the peer has said so.
+    by_peer: Reg<Bit>,
     told: Reg<Bits<8>>,
 
     setup: Signal<Local, PairSetup>,
@@ -105,6 +110,7 @@ pub struct Faults {
     is_fail: Signal<Local, Bit>,
     in_range: Signal<Local, Bit>,
     cause: Signal<Local, Bits<8>>,
+    info: Signal<Local, Bits<64>>,
 
     #[is(constant(config.pairs as u64))]
     count: Constant<Bits<16>>,
@@ -162,20 +168,25 @@ impl Logic for Faults {
             }
         }
         self.cause.next = Cause::LinkError.into();
+        self.info.next = bit_cast::<64, 8>(self.held.q.val().status);
         if self.held.q.val().status == Status::PeerFailed {
             self.cause.next = Cause::PeerFailed.into();
+            if self.by_peer.q.val() {
+                self.info.next = bit_cast::<64, 8>(self.held.q.val().status) | CLOSED;
+            }
         }
         self.raise.valid.next = self.state.q.val() == State::Raise;
         self.raise.data.next = RaiseEvent {
             endpoint: self.endpoint.q.val(),
             cause: self.cause.val(),
             pair: self.held.q.val().pair,
-            info: bit_cast::<64, 8>(self.held.q.val().status),
+            info: self.info.val(),
         };
 
         match self.state.q.val() {
             State::Idle => {
                 self.by_control.d.next = false;
+                self.by_peer.d.next = false;
                 if self.control.valid.val() & self.pairs.initialized.val() {
                     if self.is_fail.val() {
                         self.by_control.d.next = true;
@@ -197,6 +208,7 @@ impl Logic for Faults {
                 } else if self.requests.output.valid.val() & self.pairs.initialized.val() {
                     self.requests.output.ready.next = true;
                     self.held.d.next = self.requests.output.data.val();
+                    self.by_peer.d.next = self.requests.out_index.val() == party::RECEIVE;
                     self.state.d.next = State::Look;
                     self.pairs.read_address.next = self.requests.output.data.val().pair;
                 }

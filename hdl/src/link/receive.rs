@@ -145,6 +145,8 @@ pub struct Receive {
     progress_held: Reg<Progress>,
     fault_pending: Reg<Bit>,
     fault_pair: Reg<Bits<16>>,
+    /// The peer has closed that pair, and hasn't failed it.
+    fault_closed: Reg<Bit>,
 
     head: Signal<Local, FrameHeader>,
     setup: Signal<Local, PairSetup>,
@@ -171,6 +173,7 @@ pub struct Receive {
     quiet: Signal<Local, Bit>,
     finish: Signal<Local, Bit>,
     drop: Signal<Local, Bit>,
+    closes: Signal<Local, Bit>,
     fail: Signal<Local, Bit>,
 
     #[is(constant(config.pairs as u64))]
@@ -293,8 +296,11 @@ impl Logic for Receive {
         self.fault_request.valid.next = self.fault_pending.q.val() & !self.progress_pending.q.val();
         self.fault_request.data.next = Fault {
             pair: self.fault_pair.q.val(),
-            status: Status::LinkError,
+            status: Status::LinkError.into(),
         };
+        if self.fault_closed.q.val() {
+            self.fault_request.data.next.status = Status::PeerFailed.into();
+        }
         if self.fault_request.valid.val() & self.fault_request.ready.val() {
             self.fault_pending.d.next = false;
         }
@@ -329,6 +335,7 @@ impl Logic for Receive {
         );
         join!(self.payloads.output => self.payload);
 
+        self.closes.next = self.head.val().frame_type == FrameType::PairClosed;
         self.count_frames_received.next = false;
         self.count_pair_errors.next = false;
         self.count_duplicates.next = false;
@@ -404,7 +411,8 @@ impl Logic for Receive {
                         } else {
                             self.next.next.control = self.head.val().sequence + 1;
                             self.finish.next = true;
-                            self.fail.next = self.head.val().frame_type == FrameType::PairFailed;
+                            self.fail.next = (self.head.val().frame_type == FrameType::PairFailed)
+                                | self.closes.val();
                         }
                     } else if self.behind.q.val() {
                         self.count_duplicates.next = true;
@@ -446,6 +454,7 @@ impl Logic for Receive {
         if self.fail.val() {
             self.fault_pending.d.next = true;
             self.fault_pair.d.next = self.head.val().destination_pair;
+            self.fault_closed.d.next = self.closes.val();
             self.fault.ready.next = false;
             self.failed.write.enable.next = true;
             self.failed.write.address.next = self.head.val().destination_pair;

@@ -154,6 +154,7 @@ impl Logic for Screen {
                 | (self.head.val().frame_type == FrameType::Acknowledge)
                 | (self.head.val().frame_type == FrameType::PairFailed)
                 | (self.head.val().frame_type == FrameType::Ask)
+                | (self.head.val().frame_type == FrameType::PairClosed)
                 | self.for_firmware.val())
             & ((self.head.val().flags == 0)
                 | ((self.head.val().flags == wire::FRAME_READY)

@@ -147,8 +147,7 @@ fn a_probe_sees_nothing_that_a_receive_in_front_of_it_has_a_claim_to() {
 
 #[test]
 fn what_is_kept_ends_as_its_pair_does() {
-    // The peer closes: a link error. This side closes: flushed.
-    for (peer, status) in [(true, WcStatus::LinkError), (false, WcStatus::Flushed)] {
+    for (peer, status) in [(true, WcStatus::PeerFailed), (false, WcStatus::Flushed)] {
         let (a, mut b) = cramped(2, 4);
         let any = TaggedReceive {
             source: Source::Any,

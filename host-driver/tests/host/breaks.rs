@@ -46,6 +46,9 @@ fn noticed_by(broken: Break) -> fn() {
         Break::MemoryErrorUntold => {
             documented_statuses::a_receive_of_each_kind_completes_with_each_status_of_its_table
         }
+        Break::CloseToldAsFailure => {
+            peers::a_peer_that_closes_without_a_disconnect_has_failed_and_broken_no_rule
+        }
         // These wires add nothing, and a peer that isn't told of a failure finds out by its time-out.
         Break::FailureUntold
         | Break::TagIgnored
@@ -81,7 +84,7 @@ fn each_break_of_the_model_is_noticed() {
         Break::CrcIgnored,
     ];
     let optional = Break::OPTIONAL.into_iter().map(|(broken, _)| broken);
-    let all = Break::ALL.into_iter().chain(optional);
+    let all = Break::ALL.into_iter().chain(Break::CLOSING).chain(optional);
     for broken in all.filter(|broken| !elsewhere.contains(broken)) {
         let test = noticed_by(broken);
         assert!(passes_with(Flaw::None, test), "{broken:?}: fails anyway");

@@ -306,8 +306,8 @@ fn peer_disconnects(stage: &mut Stage) {
 }
 
 fn peer_fails(stage: &mut Stage) {
-    let closed = stage.b.endpoint.close_pair(stage.b.pair);
-    closed.expect("open");
+    let failed = stage.b.endpoint.declare_failed(stage.b.pair);
+    failed.expect("connected");
     stage.a.pause(20_000);
 }
 

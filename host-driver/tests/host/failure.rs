@@ -225,7 +225,7 @@ fn closing_an_endpoint_flushes_what_is_outstanding_and_gives_the_buffers_back() 
     let failed = b.next();
     assert_eq!(
         (failed.wr_id, failed.status),
-        (6, WcStatus::LinkError),
+        (6, WcStatus::PeerFailed),
         "the peer has an error"
     );
 }

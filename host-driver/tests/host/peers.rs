@@ -1,6 +1,7 @@
 //! Peers that fail, are said to have failed, and come back; and signals.
 
 use crate::common::{Side, connected, fabric};
+use abi::event::INFO_CLOSED_BIT;
 use abi::times::WATCH_INTERVAL_LEAST;
 use host_driver::{
     AsyncEvent, Cause, FailureCause, Pair, PairState, PeerState, Source, TaggedReceive,
@@ -75,6 +76,41 @@ pub fn a_process_that_only_receives_learns_that_its_peer_has_failed() {
     assert_eq!(a.endpoint.failed_peers(), Ok(vec![a.pair]));
     // The peer watches nobody, and has nothing to send.
     assert_eq!(peer(&b), ALIVE);
+}
+
+/// As it was: who closed without a disconnect was taken for one that violates the protocol.
+#[test]
+pub fn a_peer_that_closes_without_a_disconnect_has_failed_and_broken_no_rule() {
+    type Close = fn(&Side);
+    let ways: [Close; 2] = [
+        |b| b.endpoint.close_pair(b.pair).expect("open"),
+        |b| b.endpoint.close().expect("open"),
+    ];
+    for close in ways {
+        let fabric = fabric();
+        let (mut a, b) = connected(&fabric, 4);
+        a.post(1, &a.receive(7));
+        close(&b);
+        assert_eq!(a.next_past_events().status, WcStatus::PeerFailed);
+        let closed = Some(FailureCause::Closed);
+        assert_eq!(peer(&a), (PairState::Failed, PeerState::Failed, closed));
+        let told = events(&a);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(
+            (told[0].cause, told[0].pair),
+            (Cause::PeerFailed, Some(a.pair))
+        );
+        let status = u64::from(WcStatus::PeerFailed.code());
+        assert_eq!(told[0].info, status | 1 << INFO_CLOSED_BIT);
+        assert_eq!(a.endpoint.failed_peers(), Ok(vec![a.pair]));
+    }
+    // Who is declared failed though it lives is told another thing.
+    let fabric = fabric();
+    let (mut a, b) = connected(&fabric, 4);
+    a.post(1, &a.receive(7));
+    b.endpoint.declare_failed(b.pair).expect("connected");
+    assert_eq!(a.next_past_events().status, WcStatus::LinkError);
+    assert_eq!(events(&a)[0].cause, Cause::LinkError);
 }
 
 #[test]

@@ -416,7 +416,7 @@ fn drain(players: &mut [Player; 2], rng: &mut ChaCha8Rng) {
     for player in players.iter_mut() {
         player.side.endpoint.close().unwrap();
         while let Some(completion) = player.side.cq.poll() {
-            let flushed = matches!(completion.status, WcStatus::Flushed | WcStatus::LinkError);
+            let flushed = matches!(completion.status, WcStatus::Flushed | WcStatus::PeerFailed);
             if completion.kind != WcKind::Cancel && flushed {
                 let kind = player.outstanding.remove(&completion.wr_id);
                 assert_eq!(kind, Some(completion.kind), "{completion:?}");

@@ -470,7 +470,7 @@ fn what_is_kept_of_a_pair_that_fails_ends_as_what_the_card_has() {
     a.pause(20_000);
     b.endpoint.close_pair(b.pair).expect("closed");
     let mut expected = all(0..2, WcStatus::Success);
-    expected.extend(all(2..20, WcStatus::LinkError));
+    expected.extend(all(2..20, WcStatus::PeerFailed));
     assert_eq!(ended(&a, 20), expected);
 }
 

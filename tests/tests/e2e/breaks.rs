@@ -6,7 +6,7 @@ use posthorn_tests::side::Side;
 use soft_card::{Break, Flaw};
 
 use crate::{
-    cancels, capabilities, claims, completion_queues, failures, hostile, matching, memory,
+    cancels, capabilities, claims, closing, completion_queues, failures, hostile, matching, memory,
     messages, ready,
 };
 
@@ -45,6 +45,7 @@ fn noticed_by(broken: Break) -> Option<fn()> {
         Break::RepeatPassedOver | Break::GapUntold => {
             failures::a_lost_message_is_sent_again_and_nobody_above_the_link_can_tell
         }
+        Break::CloseToldAsFailure => closing::closing_an_endpoint_ends_each_request_once_and_the_next_one_gets_no_stale_frame,
         Break::EntryWhole => cancels::a_cancel_in_time_gives_its_completion_entry_back,
         Break::DuplicateTaken => hostile::a_repeated_message_is_delivered_once,
         Break::CrcIgnored => hostile::each_malformed_frame_is_counted_as_what_it_is_and_dropped,
@@ -65,7 +66,8 @@ fn each_break_of_the_model_that_a_program_can_meet_is_noticed() {
     let has = |(_, capability): &(Break, u32)| TINY.capabilities & capability != 0;
     let optional = Break::OPTIONAL.into_iter().filter(has);
     let optional = optional.map(|(broken, _)| broken);
-    for broken in Break::ALL.into_iter().chain(Break::UNREAD).chain(optional) {
+    let all = Break::ALL.into_iter().chain(Break::UNREAD);
+    for broken in all.chain(Break::CLOSING).chain(optional) {
         let Some(test) = noticed_by(broken) else {
             assert!(ELSEWHERE.contains(&broken), "{broken:?} has no test");
             continue;

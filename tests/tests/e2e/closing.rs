@@ -10,7 +10,7 @@ use sim::fabric::{LinkFilter, Passing};
 use std::sync::atomic::Ordering;
 
 #[test]
-fn closing_an_endpoint_ends_each_request_once_and_the_next_one_gets_no_stale_frame() {
+pub fn closing_an_endpoint_ends_each_request_once_and_the_next_one_gets_no_stale_frame() {
     // The first message of the old incarnation comes again before each of the new one.
     let (replayed, epochs) = (Tally::default(), Tally::default());
     let tap = || {
@@ -72,11 +72,11 @@ fn closing_an_endpoint_ends_each_request_once_and_the_next_one_gets_no_stale_fra
                 me.receive(10, Some(0), 6, 50);
                 me.receive(11, None, 7, 50);
                 me.disconnect(0);
-                assert_eq!(me.statuses(1), [(10, WcStatus::LinkError)]);
+                assert_eq!(me.statuses(1), [(10, WcStatus::PeerFailed)]);
                 // The closing told this side.
                 let events = me.events();
                 assert_eq!(events.len(), 1, "{events:?}");
-                assert_eq!(events[0].cause, Cause::LinkError);
+                assert_eq!(events[0].cause, Cause::PeerFailed);
             }
             me.connect();
             if me.rank() == 0 {
@@ -143,7 +143,7 @@ fn closing_a_pair_flushes_what_hangs_on_it_and_nothing_else() {
         if me.rank() == 1 {
             let events = me.events();
             assert_eq!(events.len(), 1, "the other side is told: {events:?}");
-            assert_eq!(events[0].cause, Cause::LinkError);
+            assert_eq!(events[0].cause, Cause::PeerFailed);
         }
         me.finish();
     });

@@ -182,6 +182,9 @@ fn noticed_by(broken: Break) -> fn() {
         Break::SilenceForgiven | Break::FailureEndsAsLink => {
             peers::a_silent_peer_is_suspected_and_then_taken_to_have_failed
         }
+        Break::CloseTakenForSilence => {
+            peers::a_peer_that_has_closed_its_side_has_failed_by_that
+        }
         Break::ReturnNotNoted => peers::a_peer_that_had_failed_is_known_when_it_comes_back,
         Break::NoticeNotRepeated | Break::SignalRepeated => {
             peers::each_signal_arrives_once_and_in_order_whatever_happens_to_the_frames

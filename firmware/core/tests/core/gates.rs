@@ -491,6 +491,7 @@ impl Card for Gates {
             endpoint,
             pair,
             cause,
+            ..
         } = event
         {
             self.raised.push((endpoint.into(), cause.code(), pair, 0));

@@ -514,3 +514,18 @@ fn every_change_of_what_is_thought_of_a_peer_happens() {
         .collect();
     promise!(missing.is_empty(), "never seen: {missing:?}");
 }
+
+#[test]
+pub fn a_peer_that_has_closed_its_side_has_failed_by_that() {
+    let mut world = two(1, CALM);
+    let (near, far) = join(&mut world, 0, 1);
+    let closed = ask(&mut world, 1, Command::ClosePair, Pair { pair: far });
+    promise_eq!(closed, Ok(Nothing {}));
+    world.pass(50_000);
+    let failure = (PeerState::Failed, FailureCause::Closed);
+    promise_eq!(peer(&mut world, 0, near), failure);
+    let place = id_index(near);
+    promise_eq!(failed(&mut world, 0), [place]);
+    promise_eq!(events(&mut world, 0, EventCause::PeerFailed).len(), 1);
+    promise!(events(&mut world, 0, EventCause::LinkError).is_empty());
+}

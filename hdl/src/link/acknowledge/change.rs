@@ -32,6 +32,7 @@ impl Acknowledge {
         }
         // The firmware has told the peer of an orderly end itself.
         self.announces.next = self.fault.data.val().status != Status::PeerClosed;
+        self.closes.next = self.fault.data.val().status == Status::Flushed;
 
         match self.step.q.val() {
             Step::Control => {
@@ -62,6 +63,7 @@ impl Acknowledge {
                     self.write.next = true;
                     self.sink.next.failed = true;
                     self.sink.next.announces = self.announces.val();
+                    self.sink.next.closed = self.closes.val();
                     self.push.next = !self.held.val().queued;
                 }
             }

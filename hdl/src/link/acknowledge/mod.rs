@@ -38,7 +38,7 @@ use abi::limits::MAX_CREDITS;
 
 const _: () = assert!(MAX_CREDITS < 1 << 5, "widths below");
 
-/// What is kept of a pair. With 107 bits it fills three block memories side by side.
+/// What is kept of a pair. With 108 bits it fills three block memories side by side.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Sink {
     accepted: Bits<32>,
@@ -51,6 +51,8 @@ struct Sink {
     failed: Bit,
     /// The peer is still to hear of the failure.
     announces: Bit,
+    /// It has failed by being closed on this side.
+    closed: Bit,
     /// The peer is to be asked.
     asks: Bit,
     /// The peer is to get a frame although the numbers haven't changed.
@@ -127,7 +129,7 @@ pub struct Acknowledge {
     pub gathered: Signal<In, Bit>,
     /// A message of some pair waits for the wire.
     pub wire_busy: Signal<In, Bit>,
-    /// A pair has failed. Taken when its `PairFailed` is queued, or when none is due.
+    /// A pair has failed. Taken when its `PairFailed` or `PairClosed` is queued, or when none is due.
     pub fault: Stream<In, Fault>,
     /// A control request; taken when it is done.
     pub control: Stream<In, ControlRequest>,
@@ -157,6 +159,7 @@ pub struct Acknowledge {
     window: Signal<Local, Bits<16>>,
     one_freed: Signal<Local, Bits<32>>,
     announces: Signal<Local, Bit>,
+    closes: Signal<Local, Bit>,
     now: Reg<Bits<16>>,
 
     // What frames carry, and what the last of each pair has carried.

@@ -45,6 +45,9 @@ impl Acknowledge {
                 self.sink.next.announces = false;
                 self.offered.d.next = true;
                 self.offered_frame.d.next.frame_type = FrameType::PairFailed;
+                if self.held.val().closed {
+                    self.offered_frame.d.next.frame_type = FrameType::PairClosed;
+                }
                 self.offered_frame.d.next.misses = false;
             } else if self.sound.val() & (!self.nothing_new.val() | self.held.val().answers) {
                 if self.waits.val() {
