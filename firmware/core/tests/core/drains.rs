@@ -350,3 +350,24 @@ pub fn a_member_that_missed_the_end_learns_it_from_the_next_round() {
     promise!(group.finish(&[0, 1], 4_000_000));
     promise_eq!(group.agreed(&[0, 1], 2), 0);
 }
+
+/// A star: so many frames for each member beside the coordinator, however many there are.
+#[test]
+fn the_frames_of_a_drain_grow_with_its_members_and_no_faster() {
+    for cards in [2, 4, 8] {
+        let mut group = Group::new(cards, 1);
+        let all: Vec<_> = (0..cards).collect();
+        group.world.seen.clear();
+        for &card in &all {
+            group.begin(card, 1);
+        }
+        promise!(group.finish(&all, 1_000_000));
+        group.world.pass(2_000_000);
+        promise_eq!(group.agreed(&all, 1), 0);
+        let frames = group.world.seen.len();
+        promise!(
+            frames <= 9 * (cards - 1),
+            "{frames} frames of {cards} cards"
+        );
+    }
+}
