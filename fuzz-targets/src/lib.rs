@@ -236,7 +236,10 @@ fn likely(name: &str, byte: u8) -> Option<u32> {
         "slots" => SLOTS as u32,
         "remote_mac" => MACS[usize::from(byte % 2)] as u32,
         "completion_owner" => NO_ENDPOINT,
-        "job" | "remote_job" => 0,
+        "job" | "remote_job" | "context" | "rank" => 0,
+        "tag" | "round" => 1,
+        // A group of nobody else.
+        _ if name.starts_with("places") => u32::MAX,
         "credits" | "remote_credits" | "pairs" | "length" => 1 + u32::from(byte % 8),
         _ => return None,
     })
@@ -259,6 +262,9 @@ pub fn commands(bytes: &[u8]) -> u64 {
         for field in fields {
             let (byte, other) = (reader.byte(), reader.byte());
             let fits = likely(field.name, other).filter(|_| byte % 8 != 0);
+            if field.words == 2 && fits == Some(u32::MAX) {
+                words[field.word + 1] = u32::MAX;
+            }
             words[field.word] = match byte {
                 _ if let Some(word) = fits => word,
                 0..100 => answers[usize::from(reader.byte()) % answers.len()],
