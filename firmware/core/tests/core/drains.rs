@@ -366,7 +366,7 @@ fn the_frames_of_a_drain_grow_with_its_members_and_no_faster() {
         promise_eq!(group.agreed(&all, 1), 0);
         let frames = group.world.seen.len();
         promise!(
-            frames <= 9 * (cards - 1),
+            frames <= 10 * (cards - 1),
             "{frames} frames of {cards} cards"
         );
     }
