@@ -18,6 +18,8 @@ constants! {
         CAPABILITY_INLINE: u32 = 1 << 3;
         /// The host may set rules: `SetRule` and `ClearRule`. Claims may have `FLAG_PAST_RULES`.
         CAPABILITY_RULES: u32 = 1 << 4;
+        /// Regions may have `RIGHT_REMOTE_*`, and be granted: `Grant` and the commands after it.
+        CAPABILITY_GRANTS: u32 = 1 << 6;
     }
 }
 
@@ -26,4 +28,5 @@ pub const ALL: u32 = CAPABILITY_SHARED_COMPLETIONS
     | CAPABILITY_ERRORS_ONLY
     | CAPABILITY_GATHER
     | CAPABILITY_INLINE
-    | CAPABILITY_RULES;
+    | CAPABILITY_RULES
+    | CAPABILITY_GRANTS;

@@ -57,6 +57,17 @@ codes! {
         RuleSet = 16,
         /// Forgets a rule.
         RuleClear = 17,
+        /// A grant: [`GrantSetup`]; index is its row. It is the named pair's as that is now: what revokes the pair's peer, revokes it.
+        GrantSet = 18,
+        /// Forgets the grant of a row. Answered when nothing that it allowed can reach memory any more.
+        GrantClear = 19,
+        /// Lets the peer of a pair use a shared key, or doesn't any more: [`PermissionSetup`]; index is the pair. A permission that is taken away is answered as
+        /// `GrantClear` is.
+        PermissionSet = 20,
+        /// Forgets all grants and permissions of a pair's peer, however many there are, in one step. Answered as `GrantClear` is. Its messages go on.
+        SenderRevoke = 21,
+        /// Changes nothing. Answered when every access of host memory that was allowed before has ended; those that are allowed later aren't waited for. No index.
+        Fence = 22,
     }
 }
 
@@ -97,6 +108,23 @@ constants! {
         /// Bits of a key that index the region table; the rest are the region's tag.
         KEY_INDEX_BITS: u32 = 12;
     }
+}
+
+constants! {
+    /// Kinds of grants: `flags` of [`GrantSetup`], and of the mailbox command `Grant`.
+    GRANTS {
+        /// The key is for all peers that have a permission, and not for one.
+        GRANT_SHARED: u8 = 1 << 0;
+        /// The grant ends with the first access that it allows.
+        GRANT_ONE_SHOT: u8 = 1 << 1;
+        /// Grants for which there is one that may be shared.
+        GRANTS_PER_SHARED: u32 = 16;
+    }
+}
+
+/// How many of a card's grants may be shared at a time.
+pub const fn shared_grants(grants: u32) -> u32 {
+    grants / GRANTS_PER_SHARED
 }
 
 /// Key of a region, from its index in the table and its tag.
@@ -338,6 +366,54 @@ macro_rules! rule_setup_layout {
     };
 }
 
+/// Field list of [`GrantSetup`].
+#[macro_export]
+macro_rules! grant_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `GrantSet`.
+            GrantSetup, GrantSetupView, 4 words {
+                /// First byte of the part that is granted, counted from the region's.
+                offset: u64 = 64,
+                /// Length of the part.
+                length: u64 = 64,
+                /// Upper bits of the remote key.
+                tag: u64 = 48,
+                /// Index of the region.
+                region: u16 = 16,
+                /// The region's tag: the grant ends with the region.
+                region_tag: u32 = 20,
+                /// Zero.
+                reserved0: u16 = 12,
+                /// Pair whose peer may use it; of a shared grant the number that `PermissionSet` names it by.
+                holder: u16 = 16,
+                /// `RIGHT_REMOTE_*`.
+                rights: u8 = 8,
+                /// `GRANT_*`.
+                flags: u8 = 8,
+            }
+        }
+    };
+}
+
+/// Field list of [`PermissionSetup`].
+#[macro_export]
+macro_rules! permission_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `PermissionSet`.
+            PermissionSetup, PermissionSetupView, 1 words {
+                /// Number of the shared grant: its `holder`.
+                shared: u16 = 16,
+                /// The peer may use it.
+                allowed: u8 = 1,
+                /// Zero.
+                reserved0: u64 = 47,
+            }
+        }
+    };
+}
+
 /// Log2 of the run that each of `pairs` pairs has of so many descriptors if all have as many: 2 at least, `MAX_SENDS` at most.
 pub const fn equal_sends_log2(descriptors: u32, pairs: u32) -> u8 {
     let share = match pairs {
@@ -386,6 +462,8 @@ impl RuleSetup {
         self.endpoint == endpoint && self.context == context && of_group && differs == 0
     }
 }
+grant_setup_layout!(define_layout);
+permission_setup_layout!(define_layout);
 
 codes! {
     /// The card's counters. They wrap at 2^32.

@@ -185,6 +185,9 @@ explanations! {
         NotConnected:
             "The pair was opened and never connected, or it has failed or ended.",
             "Read its state by `QueryPair`.";
+        NoEntropy:
+            "The random words of the card repeat more often than chance allows: its source of entropy is broken, or was never there.",
+            "`ReadAudit` tells the test that it failed. Keys can't be trusted: don't grant, and have the card looked at. Everything else goes on.";
     }
     Cause {
         RingOverrun:

@@ -13,6 +13,8 @@ constants! {
         MAX_REGIONS: usize = 256;
         /// Most rules that the firmware has room for, in the same way.
         MAX_RULES: usize = 16;
+        /// Most grants that the firmware has room for, in the same way.
+        MAX_GRANTS: usize = 256;
         /// Longest eager message, in bytes, and the size of one unexpected-message slot.
         EAGER_MAX: usize = 1024;
         /// Envelopes per ordered pair when the host doesn't say.

@@ -119,6 +119,16 @@ codes! {
         DrainSwept = 26,
         /// Reads how far a drain has come.
         ReadDrain = 27,
+        /// Grants the peer of a pair the use of a part of a region, and answers with the key that it names it by.
+        Grant = 30,
+        /// Lets the peer of a pair use a shared key, or doesn't any more.
+        Share = 31,
+        /// Revokes a remote key, for whomever it is. Answered when nothing that it allowed can reach memory any more. `NotFound`: it has ended before.
+        Revoke = 32,
+        /// Revokes all remote keys of a pair's peer, in one step. Answered as `Revoke` is. Its messages go on.
+        RevokePeer = 33,
+        /// Answered when every access of host memory that was allowed before it has ended.
+        Fence = 34,
     }
 }
 
@@ -241,6 +251,8 @@ words! {
         descriptors: u32,
         /// Rules of the card.
         rules: u32,
+        /// Remote keys that may be in use at a time.
+        grants: u32,
     }
     /// Answer of `OpenDomain`, argument of `CloseDomain`.
     DomainId {
@@ -336,7 +348,7 @@ words! {
         /// Job of the peer's endpoint: the same as the local one's, or the pair isn't connected.
         remote_job: u32,
     }
-    /// Argument of `ClosePair`, `QueryPair` and `DeclareFailed`.
+    /// Argument of `ClosePair`, `QueryPair`, `DeclareFailed` and `RevokePeer`.
     Pair {
         /// Local pair.
         pair: u32,
@@ -561,6 +573,35 @@ words! {
         /// Key.
         key: u32,
     }
+    /// Argument of `Grant`.
+    Grant {
+        /// Key of the region, which has each of the rights.
+        region: u32,
+        /// Local pair whose peer may use the key: connected, of an endpoint of the region's domain. Of a shared key it is the first that may.
+        pair: u32,
+        /// Rights: `control::RIGHT_REMOTE_*`.
+        rights: u32,
+        /// `control::GRANT_*`.
+        flags: u32,
+        /// First byte of the part of the region that may be used, counted from the region's.
+        offset: u64,
+        /// Its length, not 0.
+        length: u64,
+    }
+    /// Answer of `Grant`, argument of `Revoke`.
+    RemoteKey {
+        /// Remote key.
+        key: u64,
+    }
+    /// Argument of `Share`.
+    Share {
+        /// Remote key, granted as shared.
+        key: u64,
+        /// Local pair: connected, of an endpoint of the region's domain.
+        pair: u32,
+        /// 1: its peer may use the key. 0: it may not.
+        allowed: u32,
+    }
     /// Argument of `ReadCounter`.
     CounterId {
         /// [`Counter`](crate::control::Counter).
@@ -635,6 +676,11 @@ layouts! {
     Drain: Drain => Nothing,
     DrainSwept: DrainName => Nothing,
     ReadDrain: DrainName => DrainStatus,
+    Grant: Grant => RemoteKey,
+    Share: Share => Nothing,
+    Revoke: RemoteKey => Nothing,
+    RevokePeer: Pair => Nothing,
+    Fence: Nothing => Nothing,
 }
 
 codes! {
@@ -793,6 +839,10 @@ codes! {
         PeerFailed = 18,
         /// A peer said that another one has failed, and wasn't believed; `object` is the pair of the one that said so.
         NotBelieved = 19,
+        /// The random source failed a health test, so that no more keys are made; `info` is 1 for the repetition count and 2 for the adaptive proportion.
+        EntropyFailed = 20,
+        /// All remote keys of a pair's peer were revoked; `object` is the pair.
+        PeerRevoked = 21,
     }
 }
 

@@ -73,7 +73,7 @@ registers! {
         /// First of the control data words, `2 * control::DATA_WORDS` words, low word of each first.
         CONTROL_DATA = 0x80, WriteOnly;
         /// The card's sizes and capabilities, [`SIZE_WORDS`] words in the order endpoints, pairs, posted, unexpected, regions, receives that each endpoint
-        /// has for itself, capabilities, descriptors of sends, rules.
+        /// has for itself, capabilities, descriptors of sends, rules, grants.
         SIZES = 0xc0, ReadOnly;
         /// The host's command area, `register::MAILBOX_WORDS` words.
         MAILBOX_COMMAND = 0x100, ReadOnly;
@@ -99,7 +99,7 @@ constants! {
         /// Bit of [`EVENT`] where the pair begins.
         EVENT_PAIR_SHIFT: u32 = 16;
         /// Words at [`SIZES`].
-        SIZE_WORDS: usize = 9;
+        SIZE_WORDS: usize = 10;
         /// The host's last command isn't the one answered last.
         INTERRUPT_MAILBOX: u32 = 1 << 0;
         /// No control request is under way.

@@ -119,7 +119,7 @@ codes! {
         UnknownCommand = 1,
         /// An argument is out of range or misaligned; result word 1 is its index.
         InvalidArgument = 2,
-        /// No endpoint, domain, pair, region or rule is free.
+        /// No endpoint, domain, pair, region, rule or remote key is free.
         NoResource = 3,
         /// The pair's envelopes can't be guaranteed; result word 1 is the largest number that fits.
         NoEnvelopes = 4,
@@ -135,6 +135,8 @@ codes! {
         Unsupported = 9,
         /// The pair isn't connected: it never was, it has failed, or it has ended.
         NotConnected = 10,
+        /// The card's random source failed a health test: no key is made until the firmware is started anew.
+        NoEntropy = 11,
     }
 }
 

@@ -7,6 +7,7 @@ macro_rules! breaks {
         some cards { $($(#[$some_doc:meta])* $some:ident: $capability:ident,)* }
         unread { $($(#[$unread_doc:meta])* $unread:ident,)* }
         closing { $($(#[$closing_doc:meta])* $closing:ident,)* }
+        of grants { $($(#[$grant_doc:meta])* $grant:ident,)* }
     ) => {
         /// What is broken.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,7 @@ macro_rules! breaks {
             $($(#[$some_doc])* $some,)*
             $($(#[$unread_doc])* $unread,)*
             $($(#[$closing_doc])* $closing,)*
+            $($(#[$grant_doc])* $grant,)*
         }
 
         impl Break {
@@ -33,6 +35,9 @@ macro_rules! breaks {
 
             /// All that only the peer of a pair sees that is closed while it is connected.
             pub const CLOSING: [Self; [$(stringify!($closing)),*].len()] = [$(Self::$closing),*];
+
+            /// All that let a peer do what it was not granted.
+            pub const OF_GRANTS: [Self; [$(stringify!($grant)),*].len()] = [$(Self::$grant),*];
         }
     };
 }
@@ -113,5 +118,19 @@ breaks! {
     closing {
         /// A pair that is closed says that it has failed.
         CloseToldAsFailure,
+    }
+    of grants {
+        /// A remote key names the grant of its row, whatever its tag is.
+        RemoteTagIgnored,
+        /// A grant is every peer's.
+        HolderIgnored,
+        /// What is granted of a region is all of it.
+        PartIgnored,
+        /// A grant that was cleared stays.
+        GrantKept,
+        /// A peer that is revoked keeps what it was granted.
+        RevokesNobody,
+        /// The peer of a pair that has failed keeps what it was granted.
+        FailedWrites,
     }
 }

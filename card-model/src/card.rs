@@ -26,6 +26,7 @@ use crate::breaks::Break;
 use crate::counters::Counters;
 use crate::delivery::{Arrival, Delivery, Neighbours};
 use crate::endpoints::{Endpoints, Raised};
+use crate::grants::Refused;
 use crate::link::{Acknowledge, Receive, SinkNumbers, Transmit, screen_as, seal};
 use crate::matching::{Command, Lists, Reply, Sizes};
 use crate::memory::{BusError, HostMemory};
@@ -57,6 +58,8 @@ pub struct CardSizes {
     pub descriptors: usize,
     /// Rules.
     pub rules: usize,
+    /// Grants to peers.
+    pub grants: usize,
 }
 
 /// What the gates decide by their time. A card by itself decides as one that has all the time that it needs.
@@ -164,6 +167,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             lists,
             regions,
             capabilities,
+            grants,
             ..
         } = sizes;
         Self {
@@ -172,7 +176,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             sizes,
             endpoints: Endpoints::new(lists.endpoints, capabilities),
             counters: Counters::default(),
-            regions: Regions::new(regions),
+            regions: Regions::with_grants(regions, grants, lists.pairs),
             sends: Sends::new(lists.pairs),
             delivery: Delivery::new(lists, sizes.rules),
             receive: Receive::new(lists.pairs),
@@ -210,10 +214,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             lists,
             regions,
             capabilities,
+            grants,
             ..
         } = self.sizes;
         self.endpoints = Endpoints::new(lists.endpoints, capabilities);
-        self.regions = Regions::new(regions);
+        self.regions = Regions::with_grants(regions, grants, lists.pairs);
         self.sends = Sends::new(lists.pairs);
         self.delivery = Delivery::new(lists, self.sizes.rules);
         self.receive = Receive::new(lists.pairs);
@@ -296,6 +301,14 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     /// Takes what the firmware is to be told of accesses that were refused.
     pub fn take_refusal(&mut self) -> Option<Refusal> {
         self.regions.take_refusal()
+    }
+
+    /// Card address of an access of a pair's peer, if it is allowed; nothing is changed.
+    ///
+    /// # Errors
+    /// Why it isn't.
+    pub fn find_remote(&self, access: &RemoteAccess) -> Result<u64, Refused> {
+        self.regions.find_remote(access)
     }
 
     // Frames and time.
@@ -534,6 +547,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let outputs = self.sends.fail(pair, status);
         self.put_all(outputs);
         self.receive.fail(pair);
+        self.regions.grants.close(pair);
         self.acknowledge.fail(pair, status);
         self.failing = Some(Failing {
             pair,

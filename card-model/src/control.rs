@@ -1,8 +1,8 @@
 //! Control requests of the firmware: how the tables of the card are changed.
 
 use abi::control::{
-    CardSetup, EndpointSetup, EventSetup, Operation, PairReport, PairSetup, RegionSetup, RingSetup,
-    RuleSetup,
+    CardSetup, EndpointSetup, EventSetup, GrantSetup, Operation, PairReport, PairSetup,
+    PermissionSetup, RegionSetup, RingSetup, RuleSetup,
 };
 
 use crate::card::{Card, Timing};
@@ -71,6 +71,18 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 self.delivery.rule_set(index, Some(rule));
             }
             Operation::RuleClear => self.delivery.rule_set(index, None),
+            Operation::GrantSet => {
+                let grant = GrantSetup::from_words(&words(data));
+                self.regions.grants.set(index, grant);
+            }
+            Operation::GrantClear => self.regions.grants.clear(index),
+            Operation::PermissionSet => {
+                let permission = PermissionSetup::from_words(&words(data));
+                self.regions.grants.permit(index, permission);
+            }
+            Operation::SenderRevoke => self.regions.grants.revoke(index),
+            // What was allowed has been done: an action ends before the next begins.
+            Operation::Fence => {}
             Operation::CounterRead => return self.counters.read_index(index).into(),
             Operation::EventRaise => {
                 let EventSetup {
@@ -123,6 +135,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.transmit.set(pair, Some(*setup));
         self.acknowledge.set(pair, true);
         self.delivery.pair_set(pair, setup);
+        self.regions.grants.connect(pair);
         if let Some(sound) = self.sound.get_mut(usize::from(pair)) {
             *sound = Some(setup.endpoint);
         }
@@ -137,6 +150,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.receive.set(pair, None);
         self.transmit.set(pair, None);
         self.acknowledge.set(pair, false);
+        self.regions.grants.close(pair);
         if usize::from(pair) < self.sound.len() {
             self.sound[usize::from(pair)] = None;
             self.deliver(|delivery, around| delivery.pair_clear(pair, around));

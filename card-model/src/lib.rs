@@ -24,6 +24,7 @@ mod control;
 mod counters;
 pub mod delivery;
 mod endpoints;
+mod grants;
 pub mod link;
 #[cfg(feature = "firmware")]
 mod managed;
@@ -38,6 +39,7 @@ pub use breaks::Break;
 pub use card::{Card, CardSizes, Credits, Timing, Untimed};
 pub use counters::Counters;
 pub use endpoints::{Endpoints, Entry, Raised};
+pub use grants::{Grants, Refused};
 #[cfg(feature = "firmware")]
 pub use managed::{Managed, Persistent};
 pub use output::{Output, Reason, Update};

@@ -34,6 +34,8 @@ pub struct Managed<M> {
     pub gates: Card<M>,
     /// Control requests are neither carried out nor answered: for tests.
     pub silent: bool,
+    /// The random source says the same for ever: for tests.
+    pub stuck: bool,
     /// A reset leaves the gates as they are: for tests.
     pub deaf_to_reset: bool,
     /// What the firmware finds again when it starts anew. Zero at first.
@@ -57,6 +59,7 @@ impl<M: HostMemory> Managed<M> {
         Self {
             gates: Card::new(sizes, memory),
             silent: false,
+            stuck: false,
             deaf_to_reset: false,
             persistent: [0; _],
             request: None,
@@ -179,7 +182,10 @@ impl<M: HostMemory> firmware_core::Card for Managed<M> {
     }
 
     fn random(&mut self) -> u32 {
-        self.rng.random()
+        match self.stuck {
+            true => 7,
+            false => self.rng.random(),
+        }
     }
 
     fn mac(&self) -> u64 {
@@ -193,6 +199,7 @@ impl<M: HostMemory> firmware_core::Card for Managed<M> {
             capabilities,
             descriptors,
             rules,
+            grants,
         } = self.gates.sizes();
         firmware_core::Sizes {
             endpoints: lists.endpoints as u32,
@@ -204,6 +211,7 @@ impl<M: HostMemory> firmware_core::Card for Managed<M> {
             capabilities,
             descriptors: descriptors as u32,
             rules: rules as u32,
+            grants: grants as u32,
         }
     }
 

@@ -4,6 +4,7 @@ use abi::control::{RegionSetup, key_index, key_tag};
 use abi::event::Refusal;
 
 use crate::breaks::Break;
+use crate::grants::{Grants, Refused};
 
 /// A question for [`Regions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct RemoteAccess {
 /// The regions of a card.
 #[derive(Clone, Debug)]
 pub struct Regions {
+    /// What peers may do with them.
+    pub grants: Grants,
     table: Vec<Option<RegionSetup>>,
     /// What was refused last, and how often since it was told.
     refused: Refusal,
@@ -45,9 +48,15 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// An empty table of `count` regions.
+    /// An empty table of `count` regions, none of which can be granted.
     pub fn new(count: usize) -> Self {
+        Self::with_grants(count, 0, 0)
+    }
+
+    /// Empty tables of `count` regions, and of so many grants to the peers of so many pairs.
+    pub fn with_grants(count: usize, grants: usize, pairs: usize) -> Self {
         Self {
+            grants: Grants::new(grants, pairs),
             table: vec![None; count],
             refused: Refusal::default(),
             broken: Break::None,
@@ -57,6 +66,7 @@ impl Regions {
     /// Breaks the room on purpose.
     pub fn break_on_purpose(&mut self, broken: Break) {
         self.broken = broken;
+        self.grants.break_on_purpose(broken);
     }
 
     /// The region of this index.
@@ -85,16 +95,32 @@ impl Regions {
         allowed
     }
 
-    /// Card address that a peer's access may begin at; none if it isn't allowed. Nothing grants a peer anything yet: every access is refused.
-    pub fn allowed_remote(&self, access: &RemoteAccess) -> Option<u64> {
-        let _ = access;
-        None
-    }
-
     /// Takes what the firmware is to be told of refusals.
     pub fn take_refusal(&mut self) -> Option<Refusal> {
         let refused = std::mem::take(&mut self.refused);
         (refused.count > 0).then_some(refused)
+    }
+
+    /// Card address of a peer's access, if it is [allowed](Self::find_remote). A one-shot grant ends with it.
+    pub fn allowed_remote(&mut self, access: &RemoteAccess) -> Option<u64> {
+        let address = self.find_remote(access).ok()?;
+        self.grants.used(access.key);
+        Some(address)
+    }
+
+    /// Card address of a peer's access that is allowed: by a grant, for all of its bytes, of a region that is still the one that was granted.
+    ///
+    /// # Errors
+    /// Why it isn't.
+    pub fn find_remote(&self, access: &RemoteAccess) -> Result<u64, Refused> {
+        let grant = self.grants.find(access)?;
+        let end = u128::from(access.offset) + u128::from(access.length);
+        self.get(grant.region)
+            .filter(|region| region.tag == grant.region_tag)
+            .filter(|region| region.rights & access.rights == access.rights)
+            .filter(|region| end <= u128::from(region.length))
+            .map(|region| region.base.wrapping_add(access.offset))
+            .ok_or(Refused::Region)
     }
 
     /// Whether the access is allowed: the key names a region of the domain that has the rights and covers all of it.

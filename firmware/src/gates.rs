@@ -117,6 +117,7 @@ impl Card for Gates {
             capabilities,
             descriptors,
             rules,
+            grants,
         ] = words;
         Sizes {
             endpoints,
@@ -128,6 +129,7 @@ impl Card for Gates {
             capabilities,
             descriptors,
             rules,
+            grants,
         }
     }
 

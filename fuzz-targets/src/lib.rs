@@ -105,6 +105,7 @@ fn started() -> Card {
         regions: 4,
         descriptors: 32,
         rules: 2,
+        grants: 32,
         capabilities: abi::capability::ALL,
     };
     let mut memory = Pieces::default();

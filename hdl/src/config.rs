@@ -40,12 +40,15 @@ pub struct Config {
     pub regions: usize,
     /// Rules.
     pub rules: usize,
+    /// Grants of regions to peers, a sixteenth of which may be shared.
+    pub grants: usize,
     /// What its gates have beyond what every card has: `abi::capability`.
     pub capabilities: u32,
 }
 
-/// What the gates have: all but the table of rules.
-const BUILT: u32 = capability::ALL & !capability::CAPABILITY_RULES;
+/// What the gates have: all but the tables of rules and of grants.
+const BUILT: u32 =
+    capability::ALL & !(capability::CAPABILITY_RULES | capability::CAPABILITY_GRANTS);
 
 /// For fast tests and formal proofs.
 pub const TINY: Config = Config {
@@ -61,6 +64,7 @@ pub const TINY: Config = Config {
     comparators: 8,
     regions: 32,
     rules: 4,
+    grants: 64,
     capabilities: BUILT,
 };
 
@@ -78,6 +82,7 @@ pub const ECP5: Config = Config {
     comparators: 8,
     regions: 256,
     rules: 16,
+    grants: 1024,
     capabilities: BUILT,
 };
 
@@ -105,6 +110,7 @@ pub const ODD: Config = Config {
     comparators: 8,
     regions: 5,
     rules: 3,
+    grants: 20,
     capabilities: 0,
 };
 
@@ -122,6 +128,7 @@ pub const MANY: Config = Config {
     comparators: 4,
     regions: 33,
     rules: 5,
+    grants: 48,
     capabilities: 0,
 };
 
@@ -140,6 +147,7 @@ pub const WIDE: Config = Config {
     comparators: 8,
     regions: 4096,
     rules: 64,
+    grants: 16384,
     capabilities: 0,
 };
 

@@ -240,6 +240,7 @@ fn registers_tell_sizes_address_and_time() {
         TINY.capabilities as usize,
         TINY.descriptors,
         TINY.rules,
+        TINY.grants,
     ];
     assert_eq!(sizes.len(), SIZE_WORDS);
     for (size, offset) in sizes.into_iter().zip((SIZES..).step_by(4)) {

@@ -105,6 +105,7 @@ mod sync;
 mod table;
 pub mod transport;
 mod waiting;
+mod window;
 
 pub use abi::control::Counter;
 pub use abi::mailbox::{
@@ -137,6 +138,7 @@ pub use send_limits::SendLimits;
 pub use shared::{Gather, Payload, SendBuffer, SharedBuffer};
 pub use sweep::{MessageSet, SweepError, Swept};
 pub use table::Request;
+pub use window::{RemoteKey, RemoteRights, Window, WindowHeld};
 
 /// What may cross threads and be shared by them: everything.
 const _: () = {
@@ -181,6 +183,10 @@ const _: () = {
     shared::<ClaimedRefused>();
     shared::<DiscardRefused>();
     shared::<RegionInUse>();
+    shared::<Window>();
+    shared::<WindowHeld>();
+    shared::<RemoteKey>();
+    shared::<RemoteRights>();
     shared::<CommandError>();
     shared::<ConnectError>();
     shared::<OpenError>();

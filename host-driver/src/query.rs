@@ -14,8 +14,8 @@ use crate::error::CommandError;
 use crate::pair::EndpointAddress;
 use crate::table::{Place, Request};
 use abi::capability::{
-    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_RULES,
-    CAPABILITY_SHARED_COMPLETIONS,
+    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_GRANTS, CAPABILITY_INLINE,
+    CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS,
 };
 use abi::control::equal_sends_log2;
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2};
@@ -37,6 +37,8 @@ bitflags::bitflags! {
         const INLINE = CAPABILITY_INLINE;
         /// Messages may be revoked: [`Endpoint::revoke`].
         const RULES = CAPABILITY_RULES;
+        /// Memory may be granted to peers: [`ProtectionDomain::reg_window`](crate::ProtectionDomain::reg_window).
+        const GRANTS = CAPABILITY_GRANTS;
     }
 }
 
@@ -50,6 +52,8 @@ pub struct DeviceLimits {
     pub pairs: usize,
     /// Regions of the card.
     pub regions: usize,
+    /// Remote keys of the card, of which a sixteenth may be shared. 0: memory can't be granted.
+    pub remote_keys: usize,
     /// Receives that the card holds, of all its endpoints; the library keeps what is posted beyond.
     pub posted_receives: usize,
     /// Of these, those that each endpoint has for itself, whatever the others do.
@@ -93,6 +97,10 @@ impl Device {
             endpoints: identity.endpoints as usize,
             pairs: identity.pairs as usize,
             regions: identity.regions as usize,
+            remote_keys: match has(Capabilities::GRANTS) {
+                true => identity.grants as usize,
+                false => 0,
+            },
             posted_receives: identity.posted as usize,
             reserved_receives: identity.posted_reserved as usize,
             unexpected_messages: identity.unexpected as usize,

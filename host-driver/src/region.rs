@@ -10,7 +10,7 @@
 //! as an ordinary slice, and the card does while the buffer is inside a request. The region is
 //! deregistered when the last buffer and the [`MemoryRegion`] itself are gone, and freed when the card has said that it has forgotten it.
 
-use crate::commands::Release;
+use crate::commands::{Commands, Release};
 use crate::domain::{Domain, ProtectionDomain};
 use crate::error::CommandError;
 use crate::memory::{HostMemory, Owner};
@@ -21,6 +21,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::slice;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64};
 
 /// What the card may do with a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +85,20 @@ impl MemoryRegion {
         length: usize,
         access: Access,
     ) -> Result<(Self, Buffer), CommandError> {
+        Self::register_with(pd, length, access.rights())
+    }
+
+    /// The same, with rights by their bits.
+    pub(crate) fn register_with(
+        pd: &ProtectionDomain,
+        length: usize,
+        rights: u8,
+    ) -> Result<(Self, Buffer), CommandError> {
         if length == 0 {
             return Err(EMPTY);
         }
         let memory = HostMemory::new(&pd.device().card.link, length)?;
-        Self::register_memory(pd, memory, access)
+        Self::register_memory(pd, memory, rights)
     }
 
     pub(crate) fn register_owned<O: AsMut<[u8]> + Send + 'static>(
@@ -103,20 +113,20 @@ impl MemoryRegion {
             return Err(EMPTY);
         }
         let memory = HostMemory::of_program(&pd.device().card.link, owner, bytes)?;
-        Self::register_memory(pd, memory, access)
+        Self::register_memory(pd, memory, access.rights())
     }
 
     fn register_memory(
         pd: &ProtectionDomain,
         memory: HostMemory,
-        access: Access,
+        rights: u8,
     ) -> Result<(Self, Buffer), CommandError> {
         let domain = Arc::clone(&pd.inner);
         let length = memory.length();
         let memory = Arc::new(memory);
         let argument = RegisterRegion {
             domain: domain.id.domain,
-            rights: u32::from(access.rights()),
+            rights: rights.into(),
             address: memory.address(),
             length: length as u64,
         };
@@ -145,6 +155,17 @@ impl MemoryRegion {
     /// The key by which work requests name the region.
     pub fn key(&self) -> u32 {
         self.inner.key.key
+    }
+
+    /// Whether a buffer is all of the region.
+    pub(crate) fn is_all(&self, buffer: &Buffer) -> bool {
+        let same = |region: &Arc<Region>| Arc::ptr_eq(region, &self.inner);
+        buffer.region.as_ref().is_some_and(same) && buffer.length == self.length()
+    }
+
+    /// The command channel of its card.
+    pub(crate) fn commands(&self) -> Result<Commands<'_>, CommandError> {
+        self.inner.domain.device.commands()
     }
 
     /// Deregisters and frees the region.
@@ -332,6 +353,35 @@ impl Buffer {
         self.region
             .as_ref()
             .is_none_or(|region| Arc::ptr_eq(&region.domain, domain))
+    }
+}
+
+/// Of a buffer that peers may write: it isn't given out as a slice then.
+impl Buffer {
+    fn at(&self, offset: usize, bytes: usize) -> *mut u8 {
+        let region = self
+            .region
+            .as_ref()
+            .filter(|_| offset + bytes <= self.length);
+        let region = region.expect("the caller has looked that it is inside");
+        // SAFETY: inside the region's allocation, as the line above has seen.
+        unsafe { region.memory.start().as_ptr().add(self.offset + offset) }
+    }
+
+    pub(crate) fn atomic(&self, offset: usize) -> &AtomicU8 {
+        // SAFETY: the byte lives as long as the region, which `self` holds, and while it can be reached by this, host and card access it atomically only.
+        unsafe { AtomicU8::from_ptr(self.at(offset, 1)) }
+    }
+
+    /// The word at an offset that is a multiple of eight.
+    pub(crate) fn atomic_word(&self, offset: usize) -> &AtomicU64 {
+        let word = self.at(offset, 8).cast::<u64>();
+        assert!(
+            word.is_aligned(),
+            "memory of the program's that isn't aligned has no aligned words"
+        );
+        // SAFETY: as for `atomic`, and it is aligned.
+        unsafe { AtomicU64::from_ptr(word) }
     }
 }
 

@@ -407,6 +407,7 @@ fn options(config: &str, cards: usize, seed: u64) -> SoftOptions {
             capabilities: config.capabilities,
             descriptors: config.descriptors as u32,
             rules: config.rules as u32,
+            grants: config.grants as u32,
         },
         seed,
         flaw: FLAW.get(),

@@ -41,6 +41,7 @@ pub fn tiny() -> CardSizes {
         capabilities: 0,
         descriptors: 128,
         rules: 4,
+        grants: 64,
     }
 }
 
@@ -60,6 +61,7 @@ pub fn scarce() -> CardSizes {
         capabilities: 0,
         descriptors: 128,
         rules: 4,
+        grants: 64,
     }
 }
 

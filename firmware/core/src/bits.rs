@@ -39,6 +39,10 @@ impl PairBits {
         self.0[index / 32] &= !(1 << (index % 32));
     }
 
+    pub(crate) fn contains(&self, index: usize) -> bool {
+        self.0[index / 32] & 1 << (index % 32) != 0
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -28,6 +28,8 @@ pub struct Sizes {
     pub descriptors: u32,
     /// Rules.
     pub rules: u32,
+    /// Grants of regions to peers.
+    pub grants: u32,
 }
 
 /// An event that the gates raised, as far as the firmware tells one from another.
@@ -234,6 +236,28 @@ names! {
         StrangersRuled,
         /// The rules of a closed endpoint keep their rows.
         RulesLeaked,
+        /// A region is granted to the peer of a pair of another domain.
+        StrangerGranted,
+        /// A grant may have rights that its region hasn't.
+        GrantExceedsRights,
+        /// A grant may reach beyond its region.
+        GrantExceedsRegion,
+        /// The tag of a remote key is known to whoever knows its row.
+        KeysForeseen,
+        /// The random source isn't tested.
+        EntropyUntested,
+        /// A revocation is answered before the gates have done it.
+        RevokeAnsweredEarly,
+        /// A peer's grants are revoked one after the other.
+        RevokeWalks,
+        /// A place of a pair gets its next generation while the gates have grants of an earlier one.
+        GenerationsOverrun,
+        /// What was granted to the peer of a pair stays when the pair has ended.
+        GrantsOutlivePair,
+        /// The grants of a region stay when it has gone.
+        GrantsOutliveRegion,
+        /// What a late answer says has been done to a grant is taken to be so.
+        LateGrantBelieved,
     }
 }
 

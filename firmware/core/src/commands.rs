@@ -9,6 +9,7 @@ use crate::card::{Break, Card};
 use crate::connection::{Cause, State};
 use crate::endpoint::{Endpoint, EndpointState, Rings, Stage, rings};
 use crate::firmware::{Firmware, UnderWay};
+use crate::grant::REMOTE_RIGHTS;
 use crate::pair::{Held, Pair, Room};
 use crate::peers::Peer;
 use crate::region::{Region, RegionState};
@@ -18,7 +19,7 @@ use crate::watch::Watch;
 use abi::ABI_VERSION;
 use abi::capability::{CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
 use abi::control::{
-    Counter, EndpointSetup, Operation, PairReport, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
+    Counter, EndpointSetup, GrantSetup, Operation, PairReport, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
     RegionSetup, RuleSetup, region_key, ring_index,
 };
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS};
@@ -73,6 +74,24 @@ pub(crate) enum Job {
     ReadCounter {
         counter: Counter,
     },
+    /// Its tag, if it has none yet; then `GrantSet`, and for a shared one the first permission.
+    Grant {
+        row: usize,
+        pair: u16,
+        setup: GrantSetup,
+    },
+    Share {
+        number: u16,
+        pair: u16,
+        allowed: bool,
+    },
+    Revoke {
+        row: usize,
+    },
+    RevokePeer {
+        index: usize,
+    },
+    Fence,
 }
 
 impl Job {
@@ -95,9 +114,9 @@ pub struct Answer {
 }
 
 /// A command that is answered at once, or when its job is done.
-type Served<R> = Result<Outcome<R>, Refusal>;
+pub(crate) type Served<R> = Result<Outcome<R>, Refusal>;
 
-enum Outcome<R> {
+pub(crate) enum Outcome<R> {
     Done(R),
     Later(Job),
 }
@@ -165,6 +184,11 @@ impl<C: Card> Firmware<C> {
             Some(Command::Drain) => self.run(arguments, Self::drain),
             Some(Command::DrainSwept) => self.run(arguments, Self::drain_swept),
             Some(Command::ReadDrain) => self.run(arguments, Self::command_read_drain),
+            Some(Command::Grant) => self.run(arguments, Self::grant),
+            Some(Command::Share) => self.run(arguments, Self::share),
+            Some(Command::Revoke) => self.run(arguments, Self::revoke),
+            Some(Command::RevokePeer) => self.run(arguments, Self::revoke_peer),
+            Some(Command::Fence) => self.run(arguments, Self::fence),
         }
     }
 
@@ -181,7 +205,7 @@ impl<C: Card> Firmware<C> {
     }
 
     /// Answers the command under way.
-    fn answer_with<R: Words>(&mut self, result: Result<R, Refusal>) {
+    pub(crate) fn answer_with<R: Words>(&mut self, result: Result<R, Refusal>) {
         self.job = Job::None;
         let Some(answer) = &mut self.answer else {
             return;
@@ -240,8 +264,12 @@ impl<C: Card> Firmware<C> {
             Job::ReadCounter { counter } => {
                 self.request(Operation::CounterRead, counter.code().into(), &[]);
             }
-            // What these wait for is done for the object.
-            _ => return false,
+            // What others wait for is done for the object.
+            _ => {
+                if !self.start_for_grant_job() {
+                    return false;
+                }
+            }
         }
         if let Some(request) = &mut self.under_way {
             request.for_host = true;
@@ -316,7 +344,7 @@ impl<C: Card> Firmware<C> {
             Job::ReadCounter { .. } if request.for_host => {
                 self.answer_with(Ok(CounterValue { value: result }));
             }
-            _ => {}
+            _ => self.advance_grant_job(request.operation, request.index.into()),
         }
     }
 
@@ -331,7 +359,7 @@ impl<C: Card> Firmware<C> {
             }
             Job::RegisterRegion { index, .. } => self.forget_region(index),
             Job::SetRule { index, .. } => self.forget_rule(index),
-            _ => {}
+            _ => self.grant_is_late(),
         }
         self.answer_with(Err::<Nothing, _>(Refusal::new(
             MailboxStatus::HardwareTimeout,
@@ -358,6 +386,7 @@ impl<C: Card> Firmware<C> {
             capabilities: self.sizes.capabilities,
             descriptors: self.sizes.descriptors,
             rules: self.sizes.rules,
+            grants: self.sizes.grants,
         }))
     }
 
@@ -469,7 +498,7 @@ impl<C: Card> Firmware<C> {
     }
 
     /// The place of the open pair of this id.
-    fn pair(&self, id: u32) -> Result<usize, Refusal> {
+    pub(crate) fn pair(&self, id: u32) -> Result<usize, Refusal> {
         let index = usize::from(id_index(id));
         let found = self.pairs.get(index).ok_or(NOT_FOUND)?;
         let named =
@@ -801,8 +830,11 @@ impl<C: Card> Firmware<C> {
     fn register_region(&mut self, register: RegisterRegion) -> Served<RegionKey> {
         let domain = self.domains.find(register.domain)?;
         let rights: u8 = narrow(register.rights, 1)?;
-        if rights == 0 || rights & !(RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE) != 0 {
+        if rights == 0 || rights & !(RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE | REMOTE_RIGHTS) != 0 {
             return Err(Refusal::argument(1));
+        }
+        if rights & REMOTE_RIGHTS != 0 {
+            self.has_grants()?;
         }
         if register.length == 0 || register.address.checked_add(register.length).is_none() {
             return Err(Refusal::argument(3));
@@ -810,7 +842,7 @@ impl<C: Card> Firmware<C> {
         let free = |region: &Region| region.state == RegionState::Free;
         let fresh = Region::default();
         let index = table::free(&mut self.regions, self.sizes.regions, fresh, free)?;
-        self.regions[index].take(domain, &mut self.card);
+        self.regions[index].take(domain, rights, register.length, &mut self.card);
         let tag = self.tag(index);
         self.domains.acquire(domain);
         let setup = RegionSetup {
@@ -834,7 +866,7 @@ impl<C: Card> Firmware<C> {
     }
 
     /// Tag of the region of a place.
-    fn tag(&self, index: usize) -> u32 {
+    pub(crate) fn tag(&self, index: usize) -> u32 {
         let generation = self.regions[index].generation;
         self.tags.tag(index as u16, generation)
     }

@@ -23,6 +23,8 @@ use crate::domain::Domains;
 use crate::drain::{Drain, MOST_DRAINS};
 use crate::endpoint::{Endpoint, EndpointState, Stage};
 use crate::exchange::{Exchange, Reply};
+use crate::grant::Grants;
+use crate::keys::KeyMaker;
 use crate::notice::{MOST_NOTICES, MOST_TELLINGS, Notice, SIGNALS, Signalled, Telling};
 use crate::pair::{Held, Pair};
 use crate::peers::Peers;
@@ -34,7 +36,7 @@ use abi::control::{
     CardSetup, DATA_WORDS, EventSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport, PairSetup,
 };
 use abi::event;
-use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS, MAX_RULES};
+use abi::limits::{MAX_ENDPOINTS, MAX_GRANTS, MAX_PAIRS, MAX_REGIONS, MAX_RULES};
 use abi::mailbox::{AuditKind, FailureCause, PairState, PeerState, reason_word, refused_info};
 use abi::mgmt::EVENTS_IN;
 use abi::status::Status;
@@ -61,11 +63,22 @@ pub(crate) struct UnderWay {
     reads_back: bool,
     /// It raises an event about a pair, with this `info`.
     event: Option<(u16, event::Cause, u64)>,
+    ending: Option<u16>,
 }
 
 impl UnderWay {
     pub(crate) fn set_generation(&mut self, generation: u16) {
         self.generation = generation;
+    }
+
+    /// It takes the permission of a shared grant.
+    pub(crate) fn set_ending(&mut self, number: u16) {
+        self.ending = Some(number);
+    }
+
+    /// Number of the shared grant whose permission it takes.
+    pub(crate) fn ending(&self) -> Option<u16> {
+        self.ending
     }
 
     fn changes_pair(&self) -> bool {
@@ -84,6 +97,11 @@ const fn trust_in(operation: Operation) -> Break {
             Break::LatePairBelieved
         }
         Operation::RegionSet | Operation::RegionClear => Break::LateRegionBelieved,
+        Operation::GrantSet
+        | Operation::GrantClear
+        | Operation::PermissionSet
+        | Operation::SenderRevoke
+        | Operation::Fence => Break::LateGrantBelieved,
         Operation::CounterRead | Operation::EventRaise => Break::LateEventBelieved,
         Operation::RuleSet | Operation::RuleClear => Break::LateRuleBelieved,
         Operation::RingSet
@@ -132,6 +150,8 @@ pub struct Firmware<C> {
     pub(crate) regions: Vec<Region, MAX_REGIONS>,
     pub(crate) rules: Vec<Rule, MAX_RULES>,
     pub(crate) tags: Tags,
+    pub(crate) grants: Grants,
+    pub(crate) keys: KeyMaker,
     pub(crate) first_generation: u16,
     pub(crate) peers: Peers,
     pub(crate) audit: Audit,
@@ -192,6 +212,7 @@ impl<C: Card> Firmware<C> {
             sizes: Sizes {
                 endpoints: cap(sizes.endpoints, MAX_ENDPOINTS),
                 pairs: cap(sizes.pairs, MAX_PAIRS),
+                grants: cap(sizes.grants, MAX_GRANTS),
                 regions: cap(sizes.regions, MAX_REGIONS.min(1 << KEY_INDEX_BITS)),
                 rules: sizes.rules.min(MAX_RULES as u32),
                 ..sizes
@@ -205,6 +226,8 @@ impl<C: Card> Firmware<C> {
             regions: Vec::new(),
             rules: Vec::new(),
             tags: Tags::new(&mut card),
+            grants: Grants::default(),
+            keys: KeyMaker::default(),
             first_generation,
             peers: Peers::new(),
             audit,
@@ -280,7 +303,7 @@ impl<C: Card> Firmware<C> {
             return true;
         }
         let frame = self.take_frame();
-        let timer = self.run_timers();
+        let timer = self.run_timers() | self.run_grant_job();
         let sent = self.send_frame();
         let started = self.start_control();
         answered | event | frame | timer | sent | started
@@ -367,6 +390,7 @@ impl<C: Card> Firmware<C> {
             generation: 0,
             reads_back: false,
             event: None,
+            ending: None,
         });
     }
 
@@ -461,6 +485,9 @@ impl<C: Card> Firmware<C> {
                     Operation::PairFail => Held::Failed,
                     _ => Held::Absent,
                 };
+                if request.operation != Operation::PairSet {
+                    self.end_grants_of_pair(index);
+                }
                 self.settle(index);
             }
             Operation::PairRead if request.reads_back => {
@@ -470,6 +497,9 @@ impl<C: Card> Firmware<C> {
                     Some(PairState::Failed) => Held::Failed,
                     _ => Held::Absent,
                 };
+                if self.pairs[index].gates != Held::Set {
+                    self.end_grants_of_pair(index);
+                }
                 self.settle(index);
             }
             Operation::PairRead => self.pair_was_read(request, PairReport::from_words(&[result])),
@@ -481,7 +511,14 @@ impl<C: Card> Firmware<C> {
             }
             Operation::CardSet => self.boot = Boot::Match,
             Operation::MatchSet => self.boot = Boot::Up,
-            Operation::CounterRead | Operation::EventRaise => {}
+            Operation::GrantClear | Operation::PermissionSet => {
+                self.grant_answered(request);
+            }
+            Operation::GrantSet
+            | Operation::SenderRevoke
+            | Operation::Fence
+            | Operation::CounterRead
+            | Operation::EventRaise => {}
         }
     }
 
@@ -496,6 +533,7 @@ impl<C: Card> Firmware<C> {
             this.start_for_endpoint()
                 || this.start_for_region()
                 || this.start_for_rule()
+                || this.start_for_grants()
                 || this.start_for_host()
         };
         let others = |this: &mut Self| {
@@ -702,6 +740,8 @@ impl<C: Card> Firmware<C> {
             return false;
         }
         match (pair.gates, pair.wanted) {
+            // What was granted to who had the place before is forgotten first; then it is marked again.
+            (Held::Absent, Held::Set) if !self.may_renew(index) => return false,
             (Held::Absent, Held::Set) => {
                 let setup = PairSetup {
                     remote_mac: pair.peer.mac(),
@@ -892,6 +932,7 @@ impl<C: Card> Firmware<C> {
                 let domain = region.domain;
                 self.regions_clearing -= 1;
                 self.domains.release(domain);
+                self.end_grants_of_region(index);
             }
             // The late answer to one that was given up.
             _ => {}
@@ -988,6 +1029,8 @@ impl<C: Card> Firmware<C> {
     fn pair_failed(&mut self, index: usize, cause: event::Cause, closed: bool) {
         let pair = &mut self.pairs[index];
         pair.gates = Held::Failed;
+        self.end_grants_of_pair(index);
+        let pair = &self.pairs[index];
         let (id, state) = (pair.id(index), pair.state);
         self.audit
             .record(AuditKind::PairFailed, id, cause.code().into(), &self.card);

@@ -88,20 +88,25 @@ pub(crate) enum RegionState {
 pub(crate) struct Region {
     /// Regions that the place has had, modulo 2^20.
     pub(crate) generation: u32,
+    pub(crate) length: u64,
     pub(crate) domain: u8,
+    /// `RIGHT_*`.
+    pub(crate) rights: u8,
     pub(crate) state: RegionState,
 }
 
 impl Region {
     /// Takes a free place for one more region.
-    pub(crate) fn take(&mut self, domain: u8, card: &mut impl Card) {
+    pub(crate) fn take(&mut self, domain: u8, rights: u8, length: u64, card: &mut impl Card) {
         let next = match card.is_broken(Break::TagRepeats) {
             true => card.random(),
             false => self.generation + 1,
         };
         *self = Self {
             generation: next & ((1 << TAG_BITS) - 1),
+            length,
             domain,
+            rights,
             state: RegionState::Waiting,
         };
     }

@@ -209,6 +209,7 @@ impl CardRegisters {
             config.capabilities as usize,
             config.descriptors,
             config.rules,
+            config.grants,
         ];
         Self::build(&sizes)
     }

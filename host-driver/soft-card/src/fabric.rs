@@ -20,7 +20,9 @@ use abi::register::{
 use abi::status::MailboxStatus;
 use abi::wire::FrameHeader;
 use card_model::matching::Sizes as ListSizes;
-use card_model::{Action as GateAction, Break, Card as Gates, CardSizes, InTurn, Managed};
+use card_model::{
+    Action as GateAction, Break, Card as Gates, CardSizes, InTurn, Managed, Refused, RemoteAccess,
+};
 use firmware_core::{Firmware, Sizes};
 #[cfg(target_os = "linux")]
 use host_driver::transport::signal_event_fd;
@@ -139,6 +141,7 @@ impl Default for SoftOptions {
                 capabilities: 0,
                 descriptors: 64,
                 rules: 4,
+                grants: 64,
             },
             latency: 125,
             register_cycles: 20,
@@ -472,6 +475,19 @@ impl SoftFabric {
         self.world().cards[card].firmware.card().silent = true;
     }
 
+    /// From now on the random source of `card` says the same for ever.
+    pub fn jam_entropy(&self, card: usize) {
+        self.world().cards[card].firmware.card().stuck = true;
+    }
+
+    /// Card address of an access of a pair's peer to memory of `card`'s host, if its gates allow it. Nothing is changed.
+    ///
+    /// # Errors
+    /// Why they don't.
+    pub fn find_remote(&self, card: usize, access: &RemoteAccess) -> Result<u64, Refused> {
+        self.world().cards[card].gates().find_remote(access)
+    }
+
     /// From now on the gates of `card` answer again, first what they were asked last.
     pub fn wake_gates(&self, card: usize) {
         let mut world = self.world();
@@ -707,6 +723,7 @@ fn card_sizes(sizes: &Sizes) -> CardSizes {
         capabilities: sizes.capabilities,
         descriptors: sizes.descriptors as usize,
         rules: sizes.rules as usize,
+        grants: sizes.grants as usize,
     }
 }
 

@@ -22,7 +22,7 @@ mod memory;
 #[cfg(test)]
 mod tests;
 
-pub use card_model::Break;
+pub use card_model::{Break, Refused, RemoteAccess};
 pub use fabric::{
     Attachment, FirmwareBehaviour, Flaw, HostThread, Passing, SoftFabric, SoftOptions, as_stranger,
 };

@@ -59,6 +59,8 @@ mod shared;
 mod user_memory;
 #[path = "../host/waiting.rs"]
 mod waiting;
+#[path = "../host/windows.rs"]
+mod windows;
 
 #[test]
 fn the_memory_is_the_cables_own_and_zero_however_often_it_is_used() {

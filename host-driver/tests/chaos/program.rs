@@ -168,6 +168,7 @@ impl World {
                 capabilities: 0,
                 descriptors: [16, 32, 128][rng.random_range(0..3)],
                 rules: 4,
+                grants: 32,
             },
             latency: rng.random_range(1..300),
             register_cycles: rng.random_range(1..40),

@@ -6,7 +6,7 @@ use crate::event_fd;
 use crate::{
     backlog, claims, completion_queues, connections, documented_statuses, drain, failure, lists,
     messages, multi, optional, ownership, peers, queries, ready, reset, revoke, sends, shared,
-    user_memory, waiting,
+    user_memory, waiting, windows,
 };
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Attachment, Break, Flaw};
@@ -54,6 +54,8 @@ fn noticed_by(broken: Break) -> fn() {
         | Break::TagIgnored
         | Break::DuplicateTaken
         | Break::CrcIgnored
+        // The firmware clears the rows before it asks.
+        | Break::RevokesNobody
         // And it doesn't read what a card hasn't written.
         | Break::EntryWhole => panic!("the library has no such thing happen"),
         Break::SuccessTold => optional::unsignaled_sends_tell_nothing_and_free_their_buffers,
@@ -72,6 +74,13 @@ fn noticed_by(broken: Break) -> fn() {
         Break::OwnerTold => {
             completion_queues::one_poll_serves_all_and_each_completion_names_its_endpoint
         }
+        Break::RemoteTagIgnored
+        | Break::HolderIgnored
+        | Break::PartIgnored
+        | Break::GrantKept => {
+            windows::a_key_is_its_peers_for_what_is_granted_until_it_is_revoked
+        }
+        Break::FailedWrites => windows::a_peer_that_has_failed_has_nothing,
     }
 }
 
@@ -82,9 +91,11 @@ fn each_break_of_the_model_is_noticed() {
         Break::TagIgnored,
         Break::DuplicateTaken,
         Break::CrcIgnored,
+        Break::RevokesNobody,
     ];
     let optional = Break::OPTIONAL.into_iter().map(|(broken, _)| broken);
     let all = Break::ALL.into_iter().chain(Break::CLOSING).chain(optional);
+    let all = all.chain(Break::OF_GRANTS);
     for broken in all.filter(|broken| !elsewhere.contains(broken)) {
         let test = noticed_by(broken);
         assert!(passes_with(Flaw::None, test), "{broken:?}: fails anyway");

@@ -6,8 +6,9 @@ use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportErro
 use host_driver::{
     Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, DrainError, DrainOptions,
     DrainPolicy, Drained, Endpoint, EndpointAddress, EventFdError, Gather, Group, MessageSet,
-    OpenError, Pair, PostError, RecvWr, Request, Revocation, RevokeError, SendBuffer, SendFlags,
-    SendLimits, SendWr, SharedBuffer, Source, TaggedReceive, TaggedSend, WatchOptions,
+    OpenError, Pair, PostError, RecvWr, RemoteKey, RemoteRights, Request, Revocation, RevokeError,
+    SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer, Source, TaggedReceive, TaggedSend,
+    WatchOptions, Window,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,6 +69,14 @@ fn drain_options(timeout: u64) -> DrainOptions {
 fn drain(side: &Side, timeout: u64, rank: u32) -> Result<Drained, DrainError> {
     let group = Group::new(&side.endpoint, &[(rank, side.pair)], 0).expect("a group");
     side.endpoint.drain(&group, &drain_options(timeout))
+}
+
+/// What ends a grant, or what follows it, on cards that can grant.
+fn granted(grant: fn(&Side, &Window) -> Result<RemoteKey, CommandError>) -> Names {
+    let fabric = SoftFabric::new(able_options());
+    let (a, _b) = connected(&fabric, 1);
+    let window = a.pd.reg_window(64, RemoteRights::WRITE).unwrap();
+    names(grant(&a, &window).unwrap_err())
 }
 
 // Posts
@@ -1349,6 +1358,80 @@ const ROWS: &[Row] = &[
         || silenced(&PEER_CALLS),
     ),
     ("peers", "`Malformed`", || malformed(&PEER_CALLS)),
+    // grant
+    ("grant", "`NotFound`", || {
+        granted(|a, window| {
+            a.endpoint.close_pair(a.pair).unwrap();
+            window.grant(&a.endpoint, a.pair, RemoteRights::WRITE, ..)
+        })
+    }),
+    ("grant", "`Argument`", || {
+        granted(|a, window| window.grant(&a.endpoint, a.pair, RemoteRights::WRITE, 0..0))
+    }),
+    ("grant", "`Refused` with `NotConnected`", || {
+        granted(|a, window| {
+            let (pair, _) = a.endpoint.open_pair(1).unwrap();
+            window.grant(&a.endpoint, pair, RemoteRights::WRITE, ..)
+        })
+    }),
+    ("grant", "`Refused` with `InvalidArgument`", || {
+        granted(|a, window| window.grant(&a.endpoint, a.pair, RemoteRights::READ, ..))
+    }),
+    ("grant", "`Refused` with `NoResource`", || {
+        granted(|a, window| {
+            let rights = RemoteRights::WRITE;
+            let keys = || window.grant(&a.endpoint, a.pair, rights, ..);
+            Err(until(keys).expect("the card has no more keys"))
+        })
+    }),
+    ("grant", "`Refused` with `NoEntropy`", || {
+        let fabric = SoftFabric::new(able_options());
+        let (a, _b) = connected(&fabric, 1);
+        let window = a.pd.reg_window(64, RemoteRights::WRITE).unwrap();
+        fabric.jam_entropy(0);
+        names(
+            window
+                .grant(&a.endpoint, a.pair, RemoteRights::WRITE, ..)
+                .unwrap_err(),
+        )
+    }),
+    (
+        "grant",
+        "`Refused` with `Unsupported`, of `reg_window`",
+        || asked(|a, _| a.pd.reg_window(64, RemoteRights::WRITE).err()),
+    ),
+    // revoke
+    ("revoke", "`NotFound`, of `revoke_peer` and `share`", || {
+        granted(|a, window| {
+            let key = window.grant_shared(&a.endpoint, a.pair, RemoteRights::WRITE, ..)?;
+            a.endpoint.close_pair(a.pair).unwrap();
+            let shared = window.share(key, &a.endpoint, a.pair, false).unwrap_err();
+            let revoked = a.endpoint.revoke_peer(a.pair);
+            assert_eq!(Some(names(shared)), revoked.as_ref().err().map(names));
+            revoked.map(|()| key)
+        })
+    }),
+    ("revoke", "`Refused` with `NotFound`, of `share`", || {
+        granted(|a, window| {
+            let key = window.grant_shared(&a.endpoint, a.pair, RemoteRights::WRITE, ..)?;
+            window.revoke(key).unwrap();
+            window.share(key, &a.endpoint, a.pair, true).map(|()| key)
+        })
+    }),
+    (
+        "revoke",
+        "`Refused` with `InvalidArgument`, of `share`",
+        || {
+            granted(|a, window| {
+                let key = window.grant(&a.endpoint, a.pair, RemoteRights::WRITE, ..)?;
+                window.share(key, &a.endpoint, a.pair, true).map(|()| key)
+            })
+        },
+    ),
+    // fence
+    ("fence", "`Refused` with `Unsupported`", || {
+        asked(|a, _| a.pd.fence().err())
+    }),
     // query
     ("query", "`NotFound`, of `query_pair`", || {
         asked(|a, _| {

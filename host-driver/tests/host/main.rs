@@ -29,6 +29,7 @@ mod sends;
 mod shared;
 mod user_memory;
 mod waiting;
+mod windows;
 
 /// How the suite's hosts reach their cards. `tests/cable` runs the same suite in the other way.
 const ATTACHMENT: soft_card::Attachment = soft_card::Attachment::Shared;

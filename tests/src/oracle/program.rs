@@ -262,6 +262,7 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
             capabilities: program.capabilities,
             descriptors: config.descriptors,
             rules: config.rules,
+            grants: config.grants,
         },
         mac: raw.identity().mac,
         endpoints: program.host_sides.iter().map(HostSide::opened).collect(),

@@ -109,7 +109,7 @@ fn garbage_in_the_mailbox_gets_an_error_and_the_firmware_goes_on() {
         let unknown = u32::from(MailboxStatus::UnknownCommand.code());
         for code in [
             0,
-            Command::ALL.len() as u32 + 1,
+            Command::ALL.last().map_or(0, |last| u32::from(last.code())) + 1,
             0xff,
             0x100 | u32::from(Command::Identify.code()),
             u32::MAX,

@@ -166,7 +166,12 @@ fn commands() -> String {
         "Endpoints, pairs and domains are named by ids. A driver keeps all 32 bits of an id and gives them back; the *place* of the object is in the low bits, and is what doorbell \
          pages, work requests, completions, events and frames name it by.",
     );
-    page.constants(&[mailbox::CONSTANTS, control::RIGHTS, abi::key::REMOTE_KEYS]);
+    page.constants(&[
+        mailbox::CONSTANTS,
+        control::RIGHTS,
+        control::GRANTS,
+        abi::key::REMOTE_KEYS,
+    ]);
     page.prose(
         "What only some cards have, `capabilities` of `Identify` tells. A flag or an opcode of a capability that the card hasn't is unknown to it.",
     );
@@ -272,6 +277,16 @@ fn control_requests() -> String {
         "RegionSetup",
         control::RegionSetup::ABOUT,
         control::RegionSetup::FIELDS,
+    );
+    page.layout(
+        "GrantSetup",
+        control::GrantSetup::ABOUT,
+        control::GrantSetup::FIELDS,
+    );
+    page.layout(
+        "PermissionSetup",
+        control::PermissionSetup::ABOUT,
+        control::PermissionSetup::FIELDS,
     );
     page.text()
 }

@@ -3,7 +3,7 @@
 //! A test notices by an assertion about what was promised, [`promise!`] or [`promise_eq!`], of its own or of the gates that it runs on: a panic of
 //! any other kind is no notice.
 
-use crate::{agreement, commands, drains, network, peers, rules};
+use crate::{agreement, commands, drains, grants, network, peers, rules};
 use firmware_core::Break;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -210,6 +210,20 @@ fn noticed_by(broken: Break) -> fn() {
         }
         Break::StrangersRuled => rules::a_group_is_of_open_pairs_of_its_endpoint,
         Break::RulesLeaked => rules::the_rules_of_a_closed_endpoint_are_free_again,
+        Break::StrangerGranted | Break::GrantExceedsRights | Break::GrantExceedsRegion => {
+            grants::what_may_not_be_granted_is_refused
+        }
+        Break::KeysForeseen => grants::keys_are_foreseen_by_nobody,
+        Break::EntropyUntested => grants::a_source_that_is_stuck_makes_no_key,
+        Break::RevokeAnsweredEarly => grants::a_revoke_is_answered_when_the_gates_have_done_it,
+        Break::RevokeWalks => grants::a_peer_is_revoked_in_one_step,
+        Break::GenerationsOverrun | Break::GrantsOutlivePair => {
+            grants::grants_end_with_their_pair_and_its_place_waits_for_that
+        }
+        Break::GrantsOutliveRegion => grants::grants_end_with_their_region,
+        Break::LateGrantBelieved => {
+            grants::a_grant_is_cleared_until_the_gates_answer_in_time
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::breaks::{promise, promise_eq};
 use crate::gates::{Gates, Refusal, Unit, Wire, answer, boot, call, give, pass, settle, sizes};
-use abi::capability::{CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
+use abi::capability::{CAPABILITY_GRANTS, CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
 use abi::control::{Counter, Operation, RING_COMPLETION, key_index, key_tag, ring_of_index};
 use abi::event::{self, Cause as EventCause};
 use abi::limits::EAGER_MAX;
@@ -117,7 +117,8 @@ pub fn the_identity_tells_the_card_and_the_build() {
 #[test]
 fn an_unknown_command_is_refused() {
     let mut fw = firmware();
-    for code in [0, Command::ALL.len() as u32 + 1, 0xff, 0x101, u32::MAX] {
+    let after = Command::ALL.last().map_or(0, |last| u32::from(last.code())) + 1;
+    for code in [0, after, 0xff, 0x101, u32::MAX] {
         let mut words = [0; MAILBOX_WORDS];
         words[0] = code;
         fw.command(&words);
@@ -585,7 +586,7 @@ fn regions_that_wrap_or_ask_for_unknown_rights_are_refused() {
     };
     let broken = [
         (1, RegisterRegion { rights: 0, ..good }),
-        (1, RegisterRegion { rights: 4, ..good }),
+        (1, RegisterRegion { rights: 32, ..good }),
         (
             1,
             RegisterRegion {
@@ -1507,18 +1508,20 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
         println!("seed {seed}");
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let card = CardSizes {
-            capabilities: CAPABILITY_RULES,
+            capabilities: CAPABILITY_RULES | CAPABILITY_GRANTS,
             ..sizes(8, 20, 4)
         };
         let mut fw = boot(Gates::of(card, seed, MAC), BUILD_ID);
         fw.card().forgets_late = true;
         let mut ids = vec![0, 1];
+        let (mut region, mut pair, mut key) = (0, 0, [0, 0]);
         for _ in 0..400 {
             let mut words: [u32; MAILBOX_WORDS] = std::array::from_fn(|_| rng.random_range(0..3));
-            words[0] = match rng.random_range(0..21) {
+            words[0] = match rng.random_range(0..33) {
+                code @ 0..19 => code,
                 19 => Command::SetRule.code().into(),
                 20 => Command::ClearRule.code().into(),
-                code => code,
+                code => u32::from(Command::Grant.code()) + (code - 21) % 6,
             };
             let command = Command::from_code(words[0] as u8);
             let arguments = &mut words[1..];
@@ -1529,12 +1532,29 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
                     arguments[2] = rng.random::<u32>() << 6;
                     arguments[4] = 2;
                 }
-                Some(Command::ConnectPair) => connect(arguments[0]).to_words(arguments),
-                Some(Command::RegisterRegion) => arguments[1] += 1,
+                Some(Command::ConnectPair) => {
+                    let named = [arguments[0], pair][rng.random_range(0..2)];
+                    connect(named).to_words(arguments);
+                }
                 Some(Command::SetRule) => {
                     arguments[6] = rng.random_range(1..4);
                     arguments[7..10].fill(0);
                 }
+                Some(Command::RegisterRegion) => arguments[1] += 1 + 12 * rng.random_range(0..2),
+                Some(Command::Grant) => {
+                    arguments[..4].copy_from_slice(&[
+                        region,
+                        pair,
+                        4,
+                        [0, 1, 1, 3][rng.random_range(0..4)],
+                    ]);
+                    arguments[5] = 0;
+                    (arguments[6], arguments[7]) = (1, 0);
+                }
+                Some(Command::Share | Command::Revoke) => {
+                    arguments[..3].copy_from_slice(&[key[0], key[1], pair]);
+                }
+                Some(Command::RevokePeer) => arguments[0] = pair,
                 _ => {}
             }
             if rng.random_ratio(1, 6) {
@@ -1554,6 +1574,12 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
                 };
                 promise_eq!(answer.command, code);
                 if answer.status == MailboxStatus::Ok && answer.count > 1 {
+                    match command {
+                        Some(Command::RegisterRegion) => region = answer.words[1],
+                        Some(Command::OpenPair) => pair = answer.words[1],
+                        Some(Command::Grant) => key = [answer.words[1], answer.words[2]],
+                        _ => {}
+                    }
                     ids.push(answer.words[1]);
                 }
                 break;

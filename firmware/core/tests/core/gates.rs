@@ -6,8 +6,9 @@
 
 use crate::breaks::{self, promise, promise_eq};
 use abi::control::{
-    CardSetup, DATA_WORDS, EndpointSetup, EventSetup, MatchSetup, Operation, PairReport, PairSetup,
-    RING_BITS, RING_EVENT, RegionSetup, RingSetup, RuleSetup,
+    CardSetup, DATA_WORDS, EndpointSetup, EventSetup, GRANT_SHARED, GrantSetup, MatchSetup,
+    Operation, PairReport, PairSetup, PermissionSetup, RING_BITS, RING_EVENT, RegionSetup,
+    RingSetup, RuleSetup, shared_grants,
 };
 use abi::event::{Cause as EventCause, NO_PAIR};
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
@@ -33,6 +34,7 @@ pub fn sizes(pairs: usize, unexpected: usize, regions: usize) -> CardSizes {
         capabilities: 0,
         descriptors: 8 * pairs,
         rules: 4,
+        grants: 32,
     }
 }
 
@@ -95,6 +97,12 @@ pub struct Gates {
     pub pairs: BTreeMap<u16, Held>,
     pub regions: HashMap<u16, RegionSetup>,
     pub rules: HashMap<u16, RuleSetup>,
+    /// Grants by row and permissions by shared grant and pair, each with the generation of its peer; and generations by pair, which don't wrap.
+    pub grants: HashMap<u16, (GrantSetup, u32)>,
+    pub permissions: HashMap<(u16, u16), u32>,
+    generations: HashMap<u16, u32>,
+    /// The random source says the same for ever.
+    pub stuck: bool,
     pub log: Vec<(Operation, u16)>,
     /// Events for the host: endpoint, cause, pair, info. Those of the gates are here when the firmware takes them.
     pub raised: Vec<(u16, u8, u16, u64)>,
@@ -163,6 +171,10 @@ impl Gates {
             pairs: BTreeMap::new(),
             regions: HashMap::new(),
             rules: HashMap::new(),
+            grants: HashMap::new(),
+            permissions: HashMap::new(),
+            generations: HashMap::new(),
+            stuck: false,
             log: Vec::new(),
             raised: Vec::new(),
             forgets: 0,
@@ -203,6 +215,9 @@ impl Gates {
         self.pairs.clear();
         self.regions.clear();
         self.rules.clear();
+        self.grants.clear();
+        self.permissions.clear();
+        self.generations.clear();
         self.connected_epochs.clear();
         self.under_way = None;
         self.model.reset();
@@ -256,6 +271,28 @@ impl Gates {
             }
             _ => result,
         }
+    }
+
+    fn generation(&self, pair: u16) -> u32 {
+        self.generations.get(&pair).copied().unwrap_or(0)
+    }
+
+    /// The peer of a pair gets its next generation: nothing of the one before the last is left.
+    fn renew(&mut self, pair: u16) {
+        let of_pair = |(grant, generation): &(GrantSetup, u32)| {
+            let own = grant.flags & GRANT_SHARED == 0 && grant.holder == pair;
+            own.then_some(*generation)
+        };
+        let permissions = self.permissions.iter();
+        let permissions = permissions.filter(|(key, _)| key.1 == pair);
+        let held = self.grants.values().filter_map(of_pair);
+        let mut held = held.chain(permissions.map(|(_, generation)| *generation));
+        let now = self.generation(pair);
+        promise!(
+            held.all(|generation| generation == now),
+            "a grant of an earlier generation is left"
+        );
+        self.generations.insert(pair, now + 1);
     }
 
     /// Whether a request can be right.
@@ -351,6 +388,7 @@ impl Gates {
                 };
                 self.cookies.insert(setup.cookie);
                 promise!(self.pairs.insert(index, held).is_none(), "pair set twice");
+                self.renew(index);
                 promise!(
                     self.granted() <= sizes.unexpected,
                     "unexpected list oversubscribed"
@@ -394,7 +432,40 @@ impl Gates {
                 let doubted = self.doubted.contains(&(operation, index));
                 promise!(self.rules.remove(&index).is_some() || doubted);
             }
-            Operation::PairRead | Operation::CounterRead => {}
+            Operation::Fence | Operation::PairRead | Operation::CounterRead => {}
+            Operation::GrantSet => {
+                promise!(u32::from(index) < sizes.grants);
+                let grant = GrantSetup::from_words(&words(data));
+                let region = self.regions[&grant.region];
+                promise_eq!(grant.region_tag, region.tag);
+                promise!(grant.rights != 0 && grant.rights & !region.rights == 0);
+                promise!(grant.length > 0 && grant.offset + grant.length <= region.length);
+                if grant.flags & GRANT_SHARED != 0 {
+                    promise!(u32::from(grant.holder) < shared_grants(sizes.grants));
+                    let permitted = self.permissions.keys().any(|key| key.0 == grant.holder);
+                    promise!(!permitted, "a permission of an earlier grant");
+                } else {
+                    promise_eq!(self.pairs[&grant.holder].setup.domain, region.domain);
+                }
+                let generation = self.generation(grant.holder);
+                let before = self.grants.insert(index, (grant, generation));
+                promise!(before.is_none(), "grant set twice");
+            }
+            Operation::GrantClear => {
+                let doubted = self.doubted.contains(&(operation, index));
+                promise!(self.grants.remove(&index).is_some() || doubted);
+            }
+            Operation::PermissionSet => {
+                let setup = PermissionSetup::from_words(&words(data));
+                promise!(u32::from(setup.shared) < shared_grants(sizes.grants));
+                pair_exists(index);
+                let key = (setup.shared, index);
+                match setup.allowed {
+                    0 => self.permissions.remove(&key),
+                    _ => self.permissions.insert(key, self.generation(index)),
+                };
+            }
+            Operation::SenderRevoke => self.renew(index),
             Operation::EventRaise => {
                 let event = EventSetup::from_words(&words(data));
                 endpoint_exists(index);
@@ -440,6 +511,7 @@ impl Card for Gates {
         let may_find_nothing = match operation {
             Operation::RegionSet | Operation::RegionClear => Operation::RegionClear,
             Operation::RuleSet | Operation::RuleClear => Operation::RuleClear,
+            Operation::GrantSet | Operation::GrantClear => Operation::GrantClear,
             _ => operation,
         };
         match late {
@@ -512,7 +584,10 @@ impl Card for Gates {
     }
 
     fn random(&mut self) -> u32 {
-        self.rng.random()
+        match self.stuck {
+            true => 7,
+            false => self.rng.random(),
+        }
     }
 
     fn mac(&self) -> u64 {

@@ -5,6 +5,7 @@ mod breaks;
 mod commands;
 mod drains;
 mod gates;
+mod grants;
 mod network;
 mod peers;
 mod rules;

@@ -1,0 +1,563 @@
+//! Grants: which peer may use which part of which region by which remote key.
+//!
+//! ```text
+//!  Grant ──► checks ──► tag ──► Waiting ──► GrantSet ──► Used ──► Clearing ──► GrantClear ──► Free
+//!                                                          ▲          ▲
+//!                              SenderRevoke, the end of a pair or a region, which the gates know by themselves
+//! ```
+//!
+//! The gates refuse what has ended by generations and tags, in one step. The rows are cleared behind that, one after the other, and so are the
+//! permissions of shared keys. A place of a pair gets its next generation only when that is done. So nothing of an earlier one is ever
+//! in the tables when the gates' count of generations comes round.
+
+use crate::argument::{NOT_CONNECTED, NOT_FOUND, Refusal, narrow};
+use crate::bits::PairBits;
+use crate::card::{Break, Card};
+use crate::commands::{Job, Outcome, Served};
+use crate::connection::State;
+use crate::firmware::{Firmware, UnderWay};
+use crate::keys::EntropySource;
+use crate::region::RegionState;
+use crate::table;
+use abi::capability::CAPABILITY_GRANTS;
+use abi::control::{
+    GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, Operation, PermissionSetup, RIGHT_REMOTE_ATOMIC,
+    RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, shared_grants,
+};
+use abi::key::{remote_key, remote_key_index, remote_key_tag};
+use abi::limits::{MAX_GRANTS, MAX_PAIRS};
+use abi::mailbox::{self, AuditKind, Nothing, RemoteKey};
+use abi::status::MailboxStatus;
+use heapless::Vec;
+
+/// Shared grants that there is room for.
+const MAX_SHARED: usize = shared_grants(MAX_GRANTS as u32) as usize;
+
+/// All rights of peers.
+pub(crate) const REMOTE_RIGHTS: u8 = RIGHT_REMOTE_WRITE | RIGHT_REMOTE_READ | RIGHT_REMOTE_ATOMIC;
+
+/// What a row of the gates' table is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum GrantState {
+    /// Nothing.
+    #[default]
+    Free,
+    /// The gates are to be told of it.
+    Waiting,
+    /// The gates have been told of it, or are being told.
+    Used,
+    /// The gates are to forget it.
+    Clearing,
+}
+
+/// A grant, or a free row.
+#[derive(Clone, Copy, Debug, Default)]
+struct Grant {
+    tag_low: u32,
+    tag_high: u16,
+    region: u16,
+    /// Place of the pair; of a shared grant its number.
+    holder: u16,
+    shared: bool,
+    state: GrantState,
+}
+
+impl Grant {
+    const fn key(&self, row: usize) -> u64 {
+        let tag = (self.tag_high as u64) << 32 | self.tag_low as u64;
+        remote_key(row as u16, tag)
+    }
+}
+
+/// The pairs whose peers have a permission of a shared grant, and those of which the gates are to forget one.
+#[derive(Clone, Copy, Default)]
+struct Shared {
+    /// It is some grant's.
+    taken: bool,
+    allowed: PairBits,
+    ending: PairBits,
+}
+
+/// All grants.
+#[derive(Default)]
+pub(crate) struct Grants {
+    rows: Vec<Grant, MAX_GRANTS>,
+    shared: Vec<Shared, MAX_SHARED>,
+    /// Rows and permissions that the gates are to forget.
+    clearing: u32,
+}
+
+impl Grants {
+    /// The row of a key that is in use, or is being forgotten.
+    fn find(&self, key: u64) -> Result<usize, Refusal> {
+        let row = usize::from(remote_key_index(key));
+        let known = self.rows.get(row).is_some_and(|grant| {
+            let named = matches!(grant.state, GrantState::Used | GrantState::Clearing);
+            named && remote_key_tag(grant.key(row)) == remote_key_tag(key)
+        });
+        known.then_some(row).ok_or(NOT_FOUND)
+    }
+
+    /// A row ends: it is forgotten as soon as the gates are free.
+    fn end(&mut self, row: usize) {
+        let grant = &mut self.rows[row];
+        match grant.state {
+            // The gates have not heard of it.
+            GrantState::Waiting => {
+                grant.state = GrantState::Free;
+                let (shared, number) = (grant.shared, usize::from(grant.holder));
+                if shared {
+                    self.shared[number].taken = false;
+                }
+            }
+            GrantState::Used => {
+                grant.state = GrantState::Clearing;
+                self.clearing += 1;
+                let (shared, number) = (grant.shared, usize::from(grant.holder));
+                if shared {
+                    for pair in 0..MAX_PAIRS {
+                        self.end_permission(number, pair);
+                    }
+                }
+            }
+            GrantState::Free | GrantState::Clearing => {}
+        }
+    }
+
+    fn end_permission(&mut self, number: usize, pair: usize) {
+        let shared = &mut self.shared[number];
+        if shared.allowed.contains(pair) {
+            shared.allowed.remove(pair);
+            shared.ending.insert(pair);
+            self.clearing += 1;
+        }
+    }
+
+    /// What was granted to the peer of a pair has ended.
+    fn end_of_pair(&mut self, pair: usize) {
+        for row in 0..self.rows.len() {
+            let grant = &self.rows[row];
+            if !grant.shared && usize::from(grant.holder) == pair {
+                self.end(row);
+            }
+        }
+        for number in 0..self.shared.len() {
+            self.end_permission(number, pair);
+        }
+    }
+
+    /// A region has ended, and every grant of it.
+    fn end_of_region(&mut self, region: usize) {
+        for row in 0..self.rows.len() {
+            if usize::from(self.rows[row].region) == region {
+                self.end(row);
+            }
+        }
+    }
+
+    /// Whether the gates' tables may still have something that was granted to the peer of a pair and has ended.
+    fn remembers(&self, pair: usize) -> bool {
+        let row = |grant: &Grant| {
+            let own = !grant.shared && usize::from(grant.holder) == pair;
+            own && grant.state == GrantState::Clearing
+        };
+        self.clearing != 0
+            && (self.rows.iter().any(row)
+                || self.shared.iter().any(|one| one.ending.contains(pair)))
+    }
+
+    /// A free number of a shared grant: of at most `limit`.
+    fn take_number(&mut self, limit: u32) -> Result<usize, Refusal> {
+        let free = |one: &Shared| !one.taken && one.ending.is_empty() && one.allowed.is_empty();
+        table::free(&mut self.shared, limit, Shared::default(), free)
+    }
+}
+
+/// The card as a source of entropy.
+struct Source<'a, C>(&'a mut C);
+
+impl<C: Card> EntropySource for Source<'_, C> {
+    fn word(&mut self) -> u32 {
+        self.0.random()
+    }
+}
+
+impl<C: Card> Firmware<C> {
+    pub(crate) fn has_grants(&self) -> Result<(), Refusal> {
+        match self.sizes.capabilities & CAPABILITY_GRANTS {
+            0 => Err(Refusal {
+                status: MailboxStatus::Unsupported,
+                detail: CAPABILITY_GRANTS,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The place of a connected pair whose peer may use regions of a domain; the id is the argument at `position`.
+    fn grantee(&self, id: u32, domain: u8, position: u32) -> Result<usize, Refusal> {
+        let index = self.pair(id)?;
+        let pair = &self.pairs[index];
+        let stranger = self.endpoints[usize::from(pair.endpoint)].domain != domain;
+        if stranger && !self.card.is_broken(Break::StrangerGranted) {
+            return Err(Refusal::argument(position));
+        }
+        match pair.state {
+            State::Connected => Ok(index),
+            _ => Err(NOT_CONNECTED),
+        }
+    }
+
+    pub(crate) fn grant(&mut self, grant: mailbox::Grant) -> Served<RemoteKey> {
+        self.has_grants()?;
+        let found = self.tags.find(&self.regions, grant.region);
+        let region = found.ok_or(NOT_FOUND)?;
+        let of = self.regions[region];
+        if of.state != RegionState::Used {
+            return Err(NOT_FOUND);
+        }
+        let pair = self.grantee(grant.pair, of.domain, 1)?;
+        let rights: u8 = narrow(grant.rights, 2)?;
+        let beyond = rights & !REMOTE_RIGHTS != 0 || rights & !of.rights != 0;
+        if rights == 0 || beyond && !self.card.is_broken(Break::GrantExceedsRights) {
+            return Err(Refusal::argument(2));
+        }
+        let flags: u8 = narrow(grant.flags, 3)?;
+        if flags & !(GRANT_SHARED | GRANT_ONE_SHOT) != 0 {
+            return Err(Refusal::argument(3));
+        }
+        let end = grant.offset.checked_add(grant.length);
+        let fits = end.is_some_and(|end| end <= of.length);
+        if grant.length == 0 || !fits && !self.card.is_broken(Break::GrantExceedsRegion) {
+            return Err(Refusal::argument(5));
+        }
+        let is_free = |grant: &Grant| grant.state == GrantState::Free;
+        let (table, limit) = (&mut self.grants.rows, self.sizes.grants);
+        let row = table::free(table, limit, Grant::default(), is_free)?;
+        let shared = flags & GRANT_SHARED != 0;
+        let holder = match shared {
+            true => {
+                let number = self.grants.take_number(shared_grants(limit))?;
+                self.grants.shared[number].taken = true;
+                number as u16
+            }
+            false => pair as u16,
+        };
+        self.grants.rows[row] = Grant {
+            region: region as u16,
+            holder,
+            shared,
+            state: GrantState::Waiting,
+            ..Grant::default()
+        };
+        let setup = GrantSetup {
+            offset: grant.offset,
+            length: grant.length,
+            region: region as u16,
+            region_tag: self.tag(region),
+            holder,
+            rights,
+            flags,
+            ..GrantSetup::default()
+        };
+        let pair = pair as u16;
+        Ok(Outcome::Later(Job::Grant { row, pair, setup }))
+    }
+
+    pub(crate) fn share(&mut self, share: mailbox::Share) -> Served<Nothing> {
+        self.has_grants()?;
+        let row = self.grants.find(share.key)?;
+        let grant = self.grants.rows[row];
+        if grant.state != GrantState::Used {
+            return Err(NOT_FOUND);
+        }
+        if !grant.shared {
+            return Err(Refusal::argument(0));
+        }
+        let number = grant.holder;
+        let domain = self.regions[usize::from(grant.region)].domain;
+        let allowed = match share.allowed {
+            0 => false,
+            1 => true,
+            _ => return Err(Refusal::argument(2)),
+        };
+        let pair = match allowed {
+            true => self.grantee(share.pair, domain, 1)?,
+            // What it had has ended with the connection.
+            false => self.pair(share.pair)?,
+        };
+        let shared = &self.grants.shared[usize::from(number)];
+        if !allowed && !shared.allowed.contains(pair) && !shared.ending.contains(pair) {
+            return Ok(Outcome::Done(Nothing {}));
+        }
+        if !allowed {
+            self.grants.end_permission(number.into(), pair);
+        }
+        Ok(Outcome::Later(Job::Share {
+            number,
+            pair: pair as u16,
+            allowed,
+        }))
+    }
+
+    pub(crate) fn revoke(&mut self, revoke: RemoteKey) -> Served<Nothing> {
+        self.has_grants()?;
+        let row = self.grants.find(revoke.key)?;
+        self.grants.end(row);
+        Ok(match self.card.is_broken(Break::RevokeAnsweredEarly) {
+            true => Outcome::Done(Nothing {}),
+            false => Outcome::Later(Job::Revoke { row }),
+        })
+    }
+
+    pub(crate) fn revoke_peer(&mut self, revoke: mailbox::Pair) -> Served<Nothing> {
+        self.has_grants()?;
+        let index = self.pair(revoke.pair)?;
+        let id = self.pairs[index].id(index);
+        self.audit.record(AuditKind::PeerRevoked, id, 0, &self.card);
+        Ok(Outcome::Later(Job::RevokePeer { index }))
+    }
+
+    pub(crate) fn fence(&mut self, _: Nothing) -> Served<Nothing> {
+        self.has_grants()?;
+        Ok(Outcome::Later(Job::Fence))
+    }
+
+    /// The next control request of the host's job, which is one of the above.
+    pub(crate) fn start_for_grant_job(&mut self) -> bool {
+        match self.job {
+            Job::Grant {
+                row,
+                pair,
+                mut setup,
+            } => {
+                if self.grants.rows[row].state != GrantState::Waiting {
+                    // It is set, and the first permission is due.
+                    return setup.flags & GRANT_SHARED != 0 && self.permit(setup.holder, pair);
+                }
+                let Ok(prepared) = self.prepare_keys() else {
+                    return false;
+                };
+                if !prepared {
+                    return false;
+                }
+                setup.tag = match self.card.is_broken(Break::KeysForeseen) {
+                    true => row as u64,
+                    false => self.keys.tag(),
+                };
+                let grant = &mut self.grants.rows[row];
+                (grant.tag_low, grant.tag_high) = (setup.tag as u32, (setup.tag >> 32) as u16);
+                grant.state = GrantState::Used;
+                self.request(Operation::GrantSet, row as u16, &setup.to_words());
+                true
+            }
+            Job::Share {
+                number,
+                pair,
+                allowed: true,
+            } => self.permit(number, pair),
+            Job::RevokePeer { index } => {
+                // What ended before is forgotten first.
+                if self.grants.remembers(index) && !self.card.is_broken(Break::GenerationsOverrun) {
+                    return false;
+                }
+                // Whatever becomes of the request.
+                self.grants.end_of_pair(index);
+                if self.card.is_broken(Break::RevokeWalks) {
+                    return false;
+                }
+                self.request(Operation::SenderRevoke, index as u16, &[]);
+                true
+            }
+            Job::Fence => {
+                self.request(Operation::Fence, 0, &[]);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn permit(&mut self, number: u16, pair: u16) -> bool {
+        let index = usize::from(pair);
+        if self.grants.remembers(index) || self.pairs[index].state != State::Connected {
+            return false;
+        }
+        let shared = &mut self.grants.shared[usize::from(number)];
+        shared.allowed.insert(index);
+        self.request_permission(number, index, true);
+        true
+    }
+
+    fn request_permission(&mut self, number: u16, pair: usize, allowed: bool) {
+        let setup = PermissionSetup {
+            shared: number,
+            allowed: allowed.into(),
+            ..PermissionSetup::default()
+        };
+        self.request(Operation::PermissionSet, pair as u16, &setup.to_words());
+    }
+
+    /// Ends a job whose pair isn't connected any more, and draws random words if a key is to be made. True if something moved.
+    pub(crate) fn run_grant_job(&mut self) -> bool {
+        let (Job::Grant { pair, .. }
+        | Job::Share {
+            pair,
+            allowed: true,
+            ..
+        }) = self.job
+        else {
+            return false;
+        };
+        if self.pairs[usize::from(pair)].state != State::Connected {
+            self.grant_is_late();
+            self.answer_with(Err::<Nothing, _>(NOT_CONNECTED));
+            return true;
+        }
+        let Job::Grant { row, .. } = self.job else {
+            return false;
+        };
+        if self.grants.rows[row].state != GrantState::Waiting {
+            return false;
+        }
+        let before = self.keys.is_prepared();
+        match self.prepare_keys() {
+            Ok(_) => !before,
+            Err(fault) => {
+                self.grants.end(row);
+                let info = fault as u32;
+                self.audit
+                    .record(AuditKind::EntropyFailed, 0, info, &self.card);
+                let refusal = Refusal::new(MailboxStatus::NoEntropy);
+                self.answer_with(Err::<Nothing, _>(refusal));
+                true
+            }
+        }
+    }
+
+    fn prepare_keys(&mut self) -> Result<bool, crate::keys::Fault> {
+        let untested = self.card.is_broken(Break::EntropyUntested);
+        self.keys.prepare(&mut Source(&mut self.card), untested)
+    }
+
+    /// Has the gates forget the next row or permission that has ended.
+    pub(crate) fn start_for_grants(&mut self) -> bool {
+        if self.grants.clearing == 0 {
+            return false;
+        }
+        let clearing = |grant: &Grant| grant.state == GrantState::Clearing;
+        if let Some(row) = self.grants.rows.iter().position(clearing) {
+            self.request(Operation::GrantClear, row as u16, &[]);
+            return true;
+        }
+        for (number, shared) in self.grants.shared.iter().enumerate() {
+            if let Some(pair) = shared.ending.next(0) {
+                self.request_permission(number as u16, pair, false);
+                if let Some(request) = &mut self.under_way {
+                    request.set_ending(number as u16);
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The gates have done a request of a grant or a permission, in time.
+    pub(crate) fn grant_answered(&mut self, request: UnderWay) {
+        let (index, operation) = (usize::from(request.index), request.operation);
+        if operation == Operation::GrantClear
+            && self.grants.rows[index].state == GrantState::Clearing
+        {
+            let Grant { shared, holder, .. } = self.grants.rows[index];
+            self.grants.rows[index].state = GrantState::Free;
+            self.grants.clearing -= 1;
+            match shared {
+                true => self.grants.shared[usize::from(holder)].taken = false,
+                // The pair may have waited for that.
+                false => self.mark(holder.into()),
+            }
+        }
+        if let Some(number) = request.ending() {
+            self.grants.shared[usize::from(number)].ending.remove(index);
+            self.grants.clearing -= 1;
+            self.mark(index);
+        }
+    }
+
+    /// Answers the host's job, which is one of the above, if what the gates have done was what it waits for.
+    pub(crate) fn advance_grant_job(&mut self, operation: Operation, index: usize) {
+        match self.job {
+            Job::Grant { row, pair, setup } => {
+                let set = operation == Operation::GrantSet && index == row;
+                let permitted = operation == Operation::PermissionSet && index == usize::from(pair);
+                let shared = setup.flags & GRANT_SHARED != 0;
+                let allowed = shared && {
+                    let one = &self.grants.shared[usize::from(setup.holder)];
+                    one.allowed.contains(pair.into())
+                };
+                if set && !shared || permitted && allowed {
+                    let key = self.grants.rows[row].key(row);
+                    self.answer_with(Ok(RemoteKey { key }));
+                }
+            }
+            Job::Share {
+                number,
+                pair,
+                allowed,
+            } => {
+                let index = usize::from(pair);
+                let shared = &self.grants.shared[usize::from(number)];
+                let done = match allowed {
+                    true => operation == Operation::PermissionSet && shared.allowed.contains(index),
+                    false => !shared.ending.contains(index),
+                };
+                if done {
+                    self.answer_with(Ok(Nothing {}));
+                }
+            }
+            Job::Revoke { row } if self.grants.rows[row].state == GrantState::Free => {
+                self.answer_with(Ok(Nothing {}));
+            }
+            Job::RevokePeer { index: pair } => {
+                let walked = self.card.is_broken(Break::RevokeWalks);
+                if operation == Operation::SenderRevoke && index == pair
+                    || walked && !self.grants.remembers(pair)
+                {
+                    self.answer_with(Ok(Nothing {}));
+                }
+            }
+            Job::Fence if operation == Operation::Fence => self.answer_with(Ok(Nothing {})),
+            _ => {}
+        }
+    }
+
+    /// The host's job isn't answered as it should be: what was granted isn't the host's.
+    pub(crate) fn grant_is_late(&mut self) {
+        match self.job {
+            Job::Grant { row, .. } => self.grants.end(row),
+            Job::Share {
+                number,
+                pair,
+                allowed: true,
+            } => self.grants.end_permission(number.into(), pair.into()),
+            _ => {}
+        }
+    }
+
+    /// The peer of a pair may use nothing any more: the gates refuse it already.
+    pub(crate) fn end_grants_of_pair(&mut self, index: usize) {
+        if !self.card.is_broken(Break::GrantsOutlivePair) {
+            self.grants.end_of_pair(index);
+        }
+    }
+
+    /// The gates have forgotten a region.
+    pub(crate) fn end_grants_of_region(&mut self, index: usize) {
+        if !self.card.is_broken(Break::GrantsOutliveRegion) {
+            self.grants.end_of_region(index);
+        }
+    }
+
+    /// Whether the place of a pair may get another generation.
+    pub(crate) fn may_renew(&self, index: usize) -> bool {
+        !self.grants.remembers(index) || self.card.is_broken(Break::GenerationsOverrun)
+    }
+}

@@ -1,0 +1,659 @@
+//! Grants: what may be granted, when it ends, and what the gates are told of it.
+
+use crate::breaks::{promise, promise_eq};
+use crate::gates::{Gates, Refusal, Unit, answer, boot, call, give, pass, settle, sizes};
+use abi::capability::{self, CAPABILITY_GRANTS};
+use abi::control::{
+    GRANT_ONE_SHOT, GRANT_SHARED, Operation, RIGHT_LOCAL_READ, RIGHT_REMOTE_ATOMIC,
+    RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
+};
+use abi::key::{remote_key_index, remote_key_tag};
+use abi::mailbox::{
+    AuditEntry, AuditIndex, AuditKind, Command, ConnectPair, DomainId, EndpointId, Grant,
+    NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairId, RegionKey, RegisterRegion,
+    RemoteKey, Share, id_index,
+};
+use abi::status::MailboxStatus;
+use card_model::matching::Sizes;
+use card_model::{CardSizes, Refused, RemoteAccess};
+use firmware_core::CONTROL_TIMEOUT;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::HashSet;
+
+const BASE: u64 = 0x10_0000;
+const LENGTH: u64 = 0x1000;
+const RIGHTS: u8 = RIGHT_REMOTE_WRITE | RIGHT_REMOTE_READ;
+
+/// A card with a region and pairs that are connected.
+struct Host {
+    fw: Unit,
+    domain: u32,
+    endpoint: u32,
+    region: u32,
+    pairs: Vec<u32>,
+}
+
+fn card(capabilities: u32, seed: u64) -> Unit {
+    let card = CardSizes {
+        lists: Sizes::new(3, 8, 24, 8, 40),
+        capabilities,
+        ..sizes(8, 40, 4)
+    };
+    boot(Gates::of(card, seed, 0x0605_0403_0202), 1)
+}
+
+impl Host {
+    fn new(pairs: usize) -> Self {
+        Self::with_seed(pairs, 1)
+    }
+
+    fn with_seed(pairs: usize, seed: u64) -> Self {
+        let mut fw = card(capability::ALL, seed);
+        let DomainId { domain } = call(&mut fw, Command::OpenDomain, Nothing {}).unwrap();
+        let mut host = Self {
+            endpoint: open(&mut fw, domain),
+            region: register(&mut fw, domain, RIGHTS).unwrap(),
+            fw,
+            domain,
+            pairs: Vec::new(),
+        };
+        for _ in 0..pairs {
+            host.connect();
+        }
+        host
+    }
+
+    /// Connects one more pair.
+    fn connect(&mut self) -> u32 {
+        let pair = joined(&mut self.fw, self.endpoint);
+        self.pairs.push(pair);
+        pair
+    }
+
+    fn asked(&self, pair: u32) -> Grant {
+        Grant {
+            region: self.region,
+            pair,
+            rights: RIGHTS.into(),
+            flags: 0,
+            offset: 0x100,
+            length: 0x200,
+        }
+    }
+
+    fn grant(&mut self, asked: Grant) -> Result<u64, Refusal> {
+        let key: Result<RemoteKey, _> = call(&mut self.fw, Command::Grant, asked);
+        key.map(|key| key.key)
+    }
+
+    fn call<A: abi::mailbox::Words>(
+        &mut self,
+        command: Command,
+        argument: A,
+    ) -> Result<Nothing, Refusal> {
+        call(&mut self.fw, command, argument)
+    }
+
+    /// What the gates say to an access of the peer of a pair.
+    fn access(&mut self, pair: u32, key: u64) -> Result<u64, Refused> {
+        self.fw.card().model.gates.find_remote(&RemoteAccess {
+            pair: id_index(pair),
+            key,
+            rights: RIGHT_REMOTE_WRITE,
+            offset: 0x100,
+            length: 0x200,
+        })
+    }
+
+    /// Control requests of an operation so far.
+    fn told(&mut self, operation: Operation) -> usize {
+        let log = &self.fw.card().log;
+        log.iter().filter(|(told, _)| *told == operation).count()
+    }
+
+    fn audits(&mut self, kind: AuditKind) -> usize {
+        let mut found = 0;
+        let mut entry = 0;
+        loop {
+            let read: AuditEntry =
+                call(&mut self.fw, Command::ReadAudit, AuditIndex { entry }).unwrap();
+            if read.entry == read.next {
+                return found;
+            }
+            found += usize::from(read.kind == u32::from(kind.code()));
+            entry = read.entry + 1;
+        }
+    }
+}
+
+fn open(fw: &mut Unit, domain: u32) -> u32 {
+    let rings = OpenEndpoint {
+        domain,
+        send_log2: 6,
+        send_base: 0x1000,
+        list_log2: 6,
+        list_base: 0x2000,
+        completion_log2: 8,
+        completion_base: 0x4000,
+        event_log2: 4,
+        event_base: 0x8000,
+        completion_owner: NO_ENDPOINT,
+        job: 0,
+        pair_sends: 0,
+    };
+    let opened: EndpointId = call(fw, Command::OpenEndpoint, rings).unwrap();
+    opened.endpoint
+}
+
+fn register(fw: &mut Unit, domain: u32, rights: u8) -> Result<u32, Refusal> {
+    let asked = RegisterRegion {
+        domain,
+        rights: rights.into(),
+        address: BASE,
+        length: LENGTH,
+    };
+    let key: Result<RegionKey, _> = call(fw, Command::RegisterRegion, asked);
+    key.map(|key| key.key)
+}
+
+fn joined(fw: &mut Unit, endpoint: u32) -> u32 {
+    let asked = OpenPair {
+        endpoint,
+        credits: 2,
+        slots: 0x10_0000,
+    };
+    let opened: PairId = call(fw, Command::OpenPair, asked).unwrap();
+    let peer = ConnectPair {
+        pair: opened.pair,
+        remote_pair: 5,
+        remote_endpoint: 1,
+        remote_epoch: 9,
+        remote_nonce: 0xaaaa_5555,
+        remote_credits: 4,
+        remote_mac: 0x0102_0304_0506,
+        remote_job: 0,
+    };
+    let Nothing {} = call(fw, Command::ConnectPair, peer).unwrap();
+    opened.pair
+}
+
+fn argument<R>(position: u32) -> Result<R, Refusal> {
+    Err((MailboxStatus::InvalidArgument, position))
+}
+
+#[test]
+fn a_key_is_good_for_its_peer_until_it_is_revoked() {
+    let mut host = Host::new(2);
+    let [one, other] = [host.pairs[0], host.pairs[1]];
+    let keys = [one, other].map(|pair| {
+        let asked = host.asked(pair);
+        host.grant(asked).unwrap()
+    });
+    promise_eq!(host.access(one, keys[0]), Ok(BASE + 0x100));
+    promise_eq!(host.access(other, keys[1]), Ok(BASE + 0x100));
+    promise_eq!(host.access(other, keys[0]), Err(Refused::Holder));
+    let key = |at: usize| RemoteKey { key: keys[at] };
+    promise_eq!(host.call(Command::Revoke, key(0)), Ok(Nothing {}));
+    promise_eq!(host.access(one, keys[0]), Err(Refused::NoGrant));
+    promise_eq!(host.access(other, keys[1]), Ok(BASE + 0x100));
+    let gone = Err((MailboxStatus::NotFound, 0));
+    promise_eq!(host.call(Command::Revoke, key(0)), gone);
+    let guess = RemoteKey {
+        key: keys[1] ^ 1 << 16,
+    };
+    promise_eq!(host.call(Command::Revoke, guess), gone);
+    promise_eq!(host.call(Command::Fence, Nothing {}), Ok(Nothing {}));
+    promise_eq!(host.told(Operation::Fence), 1);
+}
+
+#[test]
+fn a_card_that_has_no_grants_says_so() {
+    let mut fw = card(capability::ALL & !CAPABILITY_GRANTS, 1);
+    let DomainId { domain } = call(&mut fw, Command::OpenDomain, Nothing {}).unwrap();
+    let lacks: Refusal = (MailboxStatus::Unsupported, CAPABILITY_GRANTS);
+    promise_eq!(register(&mut fw, domain, RIGHTS), Err(lacks));
+    let fence: Result<Nothing, _> = call(&mut fw, Command::Fence, Nothing {});
+    promise_eq!(fence, Err(lacks));
+    let grant: Result<RemoteKey, _> = call(&mut fw, Command::Grant, Grant::default());
+    promise_eq!(grant, Err(lacks));
+}
+
+#[test]
+pub fn what_may_not_be_granted_is_refused() {
+    let mut host = Host::new(1);
+    let good = host.asked(host.pairs[0]);
+    let (region, pair) = (good.region, good.pair);
+    let gone = || Err((MailboxStatus::NotFound, 0));
+    let other = |region| Grant { region, ..good };
+    promise_eq!(host.grant(other(region ^ 1 << 12)), gone());
+    let DomainId { domain: strange } = call(&mut host.fw, Command::OpenDomain, Nothing {}).unwrap();
+    let stranger = open(&mut host.fw, strange);
+    let strangers = joined(&mut host.fw, stranger);
+    let of = |pair| Grant { pair, ..good };
+    promise_eq!(host.grant(of(strangers)), argument(1));
+    promise_eq!(host.grant(of(pair ^ 1 << 16)), gone());
+    let asked = OpenPair {
+        endpoint: host.endpoint,
+        credits: 2,
+        slots: 0x10_0000,
+    };
+    let unjoined: PairId = call(&mut host.fw, Command::OpenPair, asked).unwrap();
+    let unready = Err((MailboxStatus::NotConnected, 0));
+    promise_eq!(host.grant(of(unjoined.pair)), unready);
+    for rights in [
+        0,
+        RIGHT_LOCAL_READ,
+        RIGHT_REMOTE_ATOMIC,
+        RIGHTS | RIGHT_REMOTE_ATOMIC,
+        0x80,
+    ] {
+        let rights = rights.into();
+        promise_eq!(host.grant(Grant { rights, ..good }), argument(2));
+    }
+    let rights = 0x100;
+    promise_eq!(host.grant(Grant { rights, ..good }), argument(2));
+    for flags in [4, 0x100, u32::MAX] {
+        promise_eq!(host.grant(Grant { flags, ..good }), argument(3));
+    }
+    for (offset, length) in [
+        (0, 0),
+        (0, LENGTH + 1),
+        (LENGTH, 1),
+        (1, LENGTH),
+        (u64::MAX, 2),
+        (2, u64::MAX),
+    ] {
+        let part = Grant {
+            offset,
+            length,
+            ..good
+        };
+        promise_eq!(host.grant(part), argument(5), "{offset} {length}");
+    }
+    promise_eq!(
+        host.told(Operation::GrantSet),
+        0,
+        "a refusal changes nothing"
+    );
+    for (offset, length) in [(0, LENGTH), (LENGTH - 1, 1)] {
+        let part = Grant {
+            offset,
+            length,
+            ..good
+        };
+        promise!(host.grant(part).is_ok());
+    }
+    // What isn't shared can't be, and a stranger has no part in what is.
+    let key = host.grant(good).unwrap();
+    let flags = GRANT_SHARED.into();
+    let shared = host.grant(Grant { flags, ..good }).unwrap();
+    let share = |key, pair, allowed| Share { key, pair, allowed };
+    promise_eq!(host.call(Command::Share, share(key, pair, 1)), argument(0));
+    promise_eq!(
+        host.call(Command::Share, share(shared, strangers, 1)),
+        argument(1)
+    );
+    promise_eq!(
+        host.call(Command::Share, share(shared, pair, 2)),
+        argument(2)
+    );
+    promise_eq!(
+        host.call(Command::Share, share(shared + (1 << 16), pair, 1)),
+        Err((MailboxStatus::NotFound, 0))
+    );
+    // A region that only the card may use is nobody else's.
+    let private = register(&mut host.fw, host.domain, RIGHT_LOCAL_READ).unwrap();
+    promise_eq!(host.grant(other(private)), argument(2));
+}
+
+#[test]
+fn a_table_that_is_full_says_so_and_has_room_again() {
+    let mut host = Host::new(1);
+    let asked = host.asked(host.pairs[0]);
+    let keys: Vec<u64> = std::iter::from_fn(|| host.grant(asked).ok()).collect();
+    promise_eq!(keys.len(), 32);
+    let full = Err((MailboxStatus::NoResource, 0));
+    promise_eq!(host.grant(asked), full);
+    let key = keys[7];
+    promise_eq!(
+        host.call(Command::Revoke, RemoteKey { key }),
+        Ok(Nothing {})
+    );
+    let again = host.grant(asked).unwrap();
+    promise_eq!(remote_key_index(again), remote_key_index(key));
+    promise!(again != key);
+    for key in &keys[8..] {
+        let key = RemoteKey { key: *key };
+        promise_eq!(host.call(Command::Revoke, key), Ok(Nothing {}));
+    }
+    // Of 32 two may be shared.
+    let flags = GRANT_SHARED.into();
+    let shared = Grant { flags, ..asked };
+    let [one, _] = [(); 2].map(|()| host.grant(shared).unwrap());
+    promise_eq!(host.grant(shared), full);
+    promise_eq!(
+        host.call(Command::Revoke, RemoteKey { key: one }),
+        Ok(Nothing {})
+    );
+    pass(&mut host.fw, 1000);
+    promise!(host.grant(shared).is_ok());
+}
+
+#[test]
+pub fn keys_are_foreseen_by_nobody() {
+    let keys = |seed| {
+        let mut host = Host::with_seed(1, seed);
+        let asked = host.asked(host.pairs[0]);
+        [(); 30].map(|()| host.grant(asked).unwrap())
+    };
+    let all: Vec<u64> = [1, 2, 3].into_iter().flat_map(keys).collect();
+    let tags: HashSet<u64> = all.iter().map(|&key| remote_key_tag(key)).collect();
+    promise_eq!(tags.len(), all.len());
+    // Each bit is as often set as not, about.
+    for bit in 0..48 {
+        let set = tags.iter().filter(|&&tag| tag >> bit & 1 == 1).count();
+        promise!((25..66).contains(&set), "bit {bit} is set in {set} of 90");
+    }
+}
+
+#[test]
+pub fn a_source_that_is_stuck_makes_no_key() {
+    let mut host = Host::new(1);
+    let asked = host.asked(host.pairs[0]);
+    host.fw.card().stuck = true;
+    let broken = Err((MailboxStatus::NoEntropy, 0));
+    promise_eq!(host.grant(asked), broken);
+    promise_eq!(host.audits(AuditKind::EntropyFailed), 1);
+    // For good: what is random again may be so by chance.
+    host.fw.card().stuck = false;
+    promise_eq!(host.grant(asked), broken);
+    promise_eq!(host.told(Operation::GrantSet), 0);
+    // All else goes on.
+    let pair = host.connect();
+    promise_eq!(host.call(Command::ClosePair, Pair { pair }), Ok(Nothing {}));
+}
+
+#[test]
+pub fn a_revoke_is_answered_when_the_gates_have_done_it() {
+    let mut host = Host::new(2);
+    let [one, other] = [host.pairs[0], host.pairs[1]];
+    let asked = host.asked(one);
+    let key = host.grant(asked).unwrap();
+    let flags = GRANT_SHARED.into();
+    let shared = host.grant(Grant { flags, ..asked }).unwrap();
+    let share = |allowed| Share {
+        key: shared,
+        pair: other,
+        allowed,
+    };
+    promise_eq!(host.access(other, shared), Err(Refused::Permission));
+    promise_eq!(host.call(Command::Share, share(1)), Ok(Nothing {}));
+    promise_eq!(host.access(other, shared), Ok(BASE + 0x100));
+    let until = |host: &mut Host, silent: bool| {
+        let now = host.fw.card().now;
+        host.fw.card().silent_until = now + if silent { 1000 } else { 0 };
+    };
+    until(&mut host, true);
+    give(&mut host.fw, Command::Revoke, RemoteKey { key });
+    settle(&mut host.fw);
+    let early = answer::<Nothing>(&mut host.fw);
+    promise!(early.is_none(), "the gates haven't answered");
+    pass(&mut host.fw, 2000);
+    promise_eq!(answer(&mut host.fw), Some(Ok(Nothing {})));
+    promise_eq!(host.access(one, key), Err(Refused::NoGrant));
+    until(&mut host, true);
+    give(&mut host.fw, Command::Share, share(0));
+    settle(&mut host.fw);
+    let early = answer::<Nothing>(&mut host.fw);
+    promise!(early.is_none(), "the gates haven't answered");
+    pass(&mut host.fw, 2000);
+    promise_eq!(answer(&mut host.fw), Some(Ok(Nothing {})));
+    promise_eq!(host.access(other, shared), Err(Refused::Permission));
+    promise_eq!(host.access(one, shared), Ok(BASE + 0x100));
+    // What it hasn't can be taken, too.
+    promise_eq!(host.call(Command::Share, share(0)), Ok(Nothing {}));
+}
+
+#[test]
+pub fn a_peer_is_revoked_in_one_step() {
+    let mut host = Host::new(2);
+    let [one, other] = [host.pairs[0], host.pairs[1]];
+    let mut keys = Vec::new();
+    for flags in [0, GRANT_SHARED, GRANT_ONE_SHOT, 0, 0].map(u32::from) {
+        let asked = host.asked(one);
+        keys.push(host.grant(Grant { flags, ..asked }).unwrap());
+    }
+    let share = Share {
+        key: keys[1],
+        pair: other,
+        allowed: 1,
+    };
+    promise_eq!(host.call(Command::Share, share), Ok(Nothing {}));
+    let asked = host.asked(other);
+    let theirs = host.grant(asked).unwrap();
+    // Nothing but the one request is answered.
+    host.fw.card().patience = 1;
+    promise_eq!(
+        host.call(Command::RevokePeer, Pair { pair: one }),
+        Ok(Nothing {})
+    );
+    promise_eq!(host.told(Operation::SenderRevoke), 1);
+    for (k, &key) in keys.iter().enumerate() {
+        promise_eq!(host.access(one, key), Err(Refused::Generation), "key {k}");
+    }
+    promise_eq!(host.access(other, keys[1]), Ok(BASE + 0x100));
+    promise_eq!(host.access(other, theirs), Ok(BASE + 0x100));
+    promise_eq!(host.audits(AuditKind::PeerRevoked), 1);
+    host.fw.card().patience = usize::MAX;
+    // Behind that the rows are cleared, and can be granted anew, also to the same peer.
+    pass(&mut host.fw, 1000);
+    promise_eq!(host.told(Operation::GrantClear), 4);
+    promise_eq!(host.fw.card().permissions.len(), 1);
+    let asked = host.asked(one);
+    let again = host.grant(asked).unwrap();
+    promise_eq!(host.access(one, again), Ok(BASE + 0x100));
+    for key in keys {
+        promise!(host.access(one, key).is_err());
+    }
+}
+
+#[test]
+pub fn grants_end_with_their_pair_and_its_place_waits_for_that() {
+    for declared in [false, true] {
+        let mut host = Host::new(2);
+        let [one, other] = [host.pairs[0], host.pairs[1]];
+        let asked = host.asked(one);
+        let keys: Vec<u64> = (0..6).map(|_| host.grant(asked).unwrap()).collect();
+        let flags = GRANT_SHARED.into();
+        let asked = host.asked(other);
+        let shared = host.grant(Grant { flags, ..asked }).unwrap();
+        let share = Share {
+            key: shared,
+            pair: one,
+            allowed: 1,
+        };
+        promise_eq!(host.call(Command::Share, share), Ok(Nothing {}));
+        host.fw.card().delay = 500;
+        if declared {
+            let failed = Pair { pair: one };
+            promise_eq!(host.call(Command::DeclareFailed, failed), Ok(Nothing {}));
+        }
+        promise_eq!(
+            host.call(Command::ClosePair, Pair { pair: one }),
+            Ok(Nothing {})
+        );
+        for &key in keys.iter().chain([&shared]) {
+            promise!(host.access(one, key).is_err());
+        }
+        // The next pair has its place, and what was its, was nobody's before: the gates check that.
+        let next = host.connect();
+        promise_eq!(id_index(next), id_index(one));
+        promise!(host.fw.card().grants.len() == 1, "rows are cleared");
+        for &key in keys.iter().chain([&shared]) {
+            promise!(host.access(next, key).is_err());
+        }
+        promise_eq!(host.access(other, shared), Ok(BASE + 0x100));
+        let again = host.asked(next);
+        let again = host.grant(again).unwrap();
+        promise_eq!(host.access(next, again), Ok(BASE + 0x100));
+    }
+}
+
+#[test]
+fn a_peer_whose_pair_the_gates_have_failed_may_do_nothing() {
+    let mut host = Host::new(1);
+    let pair = host.pairs[0];
+    let asked = host.asked(pair);
+    let key = host.grant(asked).unwrap();
+    host.fw.card().fail(id_index(pair), 10);
+    promise_eq!(host.access(pair, key), Err(Refused::Closed));
+    pass(&mut host.fw, 1000);
+    promise!(
+        host.fw.card().grants.is_empty(),
+        "it is cleared behind that"
+    );
+    promise_eq!(host.grant(asked), Err((MailboxStatus::NotConnected, 0)));
+}
+
+#[test]
+pub fn grants_end_with_their_region() {
+    let mut host = Host::new(1);
+    let pair = host.pairs[0];
+    let asked = host.asked(pair);
+    let key = host.grant(asked).unwrap();
+    let region = RegionKey { key: host.region };
+    promise_eq!(host.call(Command::DeregisterRegion, region), Ok(Nothing {}));
+    promise_eq!(host.access(pair, key).is_err(), true);
+    pass(&mut host.fw, 1000);
+    promise!(
+        host.fw.card().grants.is_empty(),
+        "it is cleared behind that"
+    );
+    promise_eq!(host.grant(asked), Err((MailboxStatus::NotFound, 0)));
+    let gone = Err((MailboxStatus::NotFound, 0));
+    promise_eq!(host.call(Command::Revoke, RemoteKey { key }), gone);
+}
+
+#[test]
+pub fn a_grant_is_cleared_until_the_gates_answer_in_time() {
+    let late = Err((MailboxStatus::HardwareTimeout, 0));
+    let mut host = Host::new(1);
+    let pair = host.pairs[0];
+    let asked = host.asked(pair);
+    let key = host.grant(asked).unwrap();
+    // The gates answer too late, and haven't done it.
+    let now = host.fw.card().now;
+    host.fw.card().silent_until = now + CONTROL_TIMEOUT + 10;
+    host.fw.card().forgets = 1;
+    promise_eq!(host.call(Command::Revoke, RemoteKey { key }), late);
+    promise_eq!(host.access(pair, key), Ok(BASE + 0x100));
+    pass(&mut host.fw, CONTROL_TIMEOUT);
+    promise!(host.access(pair, key).is_err(), "it is asked for again");
+    // A grant that comes too late is nobody's.
+    let now = host.fw.card().now;
+    host.fw.card().silent_until = now + CONTROL_TIMEOUT + 10;
+    let late = Err((MailboxStatus::HardwareTimeout, 0));
+    promise_eq!(host.grant(asked), late);
+    pass(&mut host.fw, CONTROL_TIMEOUT);
+    promise!(host.fw.card().grants.is_empty());
+    let full: Vec<u64> = std::iter::from_fn(|| host.grant(asked).ok()).collect();
+    promise_eq!(full.len(), 32, "no place is lost");
+}
+
+#[test]
+fn a_pair_that_fails_while_it_is_granted_something_gets_nothing() {
+    for shared in [0, GRANT_SHARED] {
+        let mut host = Host::new(1);
+        let pair = host.pairs[0];
+        let flags = shared.into();
+        let asked = host.asked(pair);
+        let now = host.fw.card().now;
+        host.fw.card().silent_until = now + 500;
+        give(&mut host.fw, Command::Grant, Grant { flags, ..asked });
+        settle(&mut host.fw);
+        host.fw.card().fail(id_index(pair), 10);
+        pass(&mut host.fw, 5000);
+        let refused = answer::<RemoteKey>(&mut host.fw);
+        promise_eq!(refused, Some(Err((MailboxStatus::NotConnected, 0))));
+        promise!(host.fw.card().grants.is_empty() && host.fw.card().permissions.is_empty());
+    }
+}
+
+#[test]
+fn no_sequence_of_grants_and_ends_makes_the_gates_complain_or_opens_more_than_was_granted() {
+    for seed in 1..9 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut host = Host::with_seed(3, seed);
+        host.fw.card().delay = 200;
+        // What is granted now: key, and the pairs that may use it.
+        let mut granted: Vec<(u64, bool, Vec<u32>)> = Vec::new();
+        for _ in 0..400 {
+            let at = rng.random_range(0..host.pairs.len());
+            let pair = host.pairs[at];
+            let key = match granted.is_empty() {
+                true => 0,
+                false => granted[rng.random_range(0..granted.len())].0,
+            };
+            match rng.random_range(0..12) {
+                0..5 => {
+                    let shared = rng.random_ratio(1, 3);
+                    let flags = if shared { GRANT_SHARED } else { 0 }.into();
+                    let asked = host.asked(pair);
+                    if let Ok(key) = host.grant(Grant { flags, ..asked }) {
+                        granted.push((key, shared, vec![pair]));
+                    }
+                }
+                5 | 6 => {
+                    let revoked = host.call(Command::Revoke, RemoteKey { key });
+                    promise_eq!(revoked.is_ok(), !granted.is_empty());
+                    granted.retain(|grant| grant.0 != key);
+                }
+                7 | 8 => {
+                    let allowed = rng.random();
+                    let share = Share {
+                        key,
+                        pair,
+                        allowed: u32::from(allowed),
+                    };
+                    let shared = host.call(Command::Share, share).is_ok();
+                    let grant = granted.iter_mut().find(|grant| grant.0 == key);
+                    promise_eq!(shared, grant.as_ref().is_some_and(|grant| grant.1));
+                    if let Some((_, _, pairs)) = grant.filter(|_| shared) {
+                        pairs.retain(|&other| other != pair);
+                        pairs.extend(Some(pair).filter(|_| allowed));
+                    }
+                }
+                9 | 10 => {
+                    promise_eq!(
+                        host.call(Command::RevokePeer, Pair { pair }),
+                        Ok(Nothing {})
+                    );
+                    granted.retain_mut(|(_, shared, pairs)| {
+                        pairs.retain(|&other| other != pair);
+                        *shared || !pairs.is_empty()
+                    });
+                }
+                _ => {
+                    promise_eq!(host.call(Command::ClosePair, Pair { pair }), Ok(Nothing {}));
+                    granted.retain_mut(|(_, shared, pairs)| {
+                        pairs.retain(|&other| other != pair);
+                        *shared || !pairs.is_empty()
+                    });
+                    host.pairs.remove(at);
+                    host.connect();
+                }
+            }
+            for (key, _, pairs) in &granted {
+                for pair in host.pairs.clone() {
+                    let may = host.access(pair, *key).is_ok();
+                    promise_eq!(may, pairs.contains(&pair), "seed {seed}");
+                }
+            }
+        }
+        (0..100).for_each(|_| pass(&mut host.fw, 200));
+        let alone = granted.iter().filter(|grant| !grant.1).count();
+        let shared = granted.len() - alone;
+        promise_eq!(host.fw.card().grants.len(), alone + shared);
+    }
+}

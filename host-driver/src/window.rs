@@ -1,0 +1,384 @@
+//! Windows: memory that peers read and write by remote keys, while the program looks at it.
+//!
+//! ```text
+//!  reg_window ──► Window ── grant, share ──► RemoteKey ──► the peer, by a message of the program's
+//!                   │  ▲         │
+//!      read, write, │  │         └── revoke, revoke_peer: answered when nothing of it can reach the memory any more
+//!      load, store ◄┘  └── region.into_window(buffer)
+//!                   └───── into_buffer ──► MemoryRegion, Buffer: when no key is left
+//! ```
+//!
+//! What a peer may write at any moment is never a slice in safe Rust: a [`Window`] is read and written by atomic accesses. It becomes a
+//! [`Buffer`] again when all its keys have been revoked and the card has said so.
+
+use crate::domain::ProtectionDomain;
+use crate::endpoint::Endpoint;
+use crate::error::CommandError;
+use crate::pair::Pair;
+use crate::region::{Buffer, MemoryRegion};
+use abi::control::{
+    GRANT_ONE_SHOT, GRANT_SHARED, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_ATOMIC,
+    RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
+};
+use abi::mailbox::{self, Command, Nothing, Share};
+use std::fmt;
+use std::ops::{Bound, RangeBounds};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+bitflags::bitflags! {
+    /// What a peer may do.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct RemoteRights: u8 {
+        /// Write: puts.
+        const WRITE = RIGHT_REMOTE_WRITE;
+        /// Read: gets.
+        const READ = RIGHT_REMOTE_READ;
+        /// Atomic operations.
+        const ATOMIC = RIGHT_REMOTE_ATOMIC;
+    }
+}
+
+/// By what a peer names a part of a window. Whoever may use it gets its bits, by a message of the program's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RemoteKey(u64);
+
+impl RemoteKey {
+    /// The key that has these bits.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// Its bits.
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Debug for RemoteKey {
+    /// Says which key it is and not its tag, which is a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RemoteKey({})", abi::key::remote_key_index(self.0))
+    }
+}
+
+/// Memory that peers may read and write, as far as it is granted to them.
+///
+/// It gives no slice, since a peer may write it at any moment:
+///
+/// ```compile_fail,E0608
+/// # use host_driver::*;
+/// # fn example(window: Window) {
+/// let first: u8 = window[0];
+/// # }
+/// ```
+///
+/// What it had as a buffer it has no more while it is a window:
+///
+/// ```compile_fail,E0382
+/// # use host_driver::*;
+/// # fn example(region: MemoryRegion, buffer: Buffer) {
+/// let window = region.into_window(buffer);
+/// let first = buffer[0];
+/// # }
+/// ```
+pub struct Window {
+    region: MemoryRegion,
+    /// All of the region. Its bytes aren't touched as a slice's.
+    buffer: Buffer,
+    /// Those that haven't been revoked by name.
+    keys: Mutex<Vec<RemoteKey>>,
+}
+
+impl fmt::Debug for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Window({} bytes)", self.length())
+    }
+}
+
+/// A window that didn't become a buffer: a key couldn't be revoked.
+#[derive(Debug, thiserror::Error)]
+#[error("a key of the window could not be revoked: {error}")]
+pub struct WindowHeld {
+    /// The window, as it was.
+    pub window: Window,
+    /// Why.
+    #[source]
+    pub error: CommandError,
+}
+
+impl ProtectionDomain {
+    /// Allocates and registers `length` bytes of zeroed memory that may be granted to peers with `rights`, and is the program's to read, write, send from
+    /// and receive into.
+    ///
+    /// # Errors
+    /// [`CommandError`]: `Argument` if `length` is 0; `Refused` with `Unsupported` on a card without
+    /// [`Capabilities::GRANTS`](crate::Capabilities::GRANTS), with `NoResource` if it has no more regions.
+    pub fn reg_window(&self, length: usize, rights: RemoteRights) -> Result<Window, CommandError> {
+        let all = RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE | rights.bits();
+        let (region, buffer) = MemoryRegion::register_with(self, length, all)?;
+        Ok(Window::of(region, buffer))
+    }
+
+    /// Waits until every access of the card's host memory that was allowed before has ended; those that are allowed later aren't waited for, so traffic
+    /// that goes on holds nothing up. A revocation is a fence for what it revokes: after one of those nothing needs this.
+    ///
+    /// # Errors
+    /// [`CommandError`]: `Refused` with `Unsupported` on a card without [`Capabilities::GRANTS`](crate::Capabilities::GRANTS).
+    pub fn fence(&self) -> Result<(), CommandError> {
+        let Nothing {} = self
+            .device()
+            .commands()?
+            .call(Command::Fence, &Nothing {})?;
+        Ok(())
+    }
+}
+
+impl MemoryRegion {
+    /// Makes a window of a region whose buffer is whole. What peers may do with it are the rights that it was registered with: for a region of
+    /// [`reg_mr`](ProtectionDomain::reg_mr) none.
+    ///
+    /// # Errors
+    /// Both, unchanged, if the buffer isn't the region's, or not all of it.
+    pub fn into_window(self, buffer: Buffer) -> Result<Window, (Self, Buffer)> {
+        match self.is_all(&buffer) {
+            true => Ok(Window::of(self, buffer)),
+            false => Err((self, buffer)),
+        }
+    }
+}
+
+impl Window {
+    fn of(region: MemoryRegion, buffer: Buffer) -> Self {
+        Self {
+            region,
+            buffer,
+            keys: Mutex::default(),
+        }
+    }
+
+    /// Length in bytes.
+    pub fn length(&self) -> usize {
+        self.region.length()
+    }
+
+    fn keys(&self) -> MutexGuard<'_, Vec<RemoteKey>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // Who may use it.
+
+    /// Lets the peer of a pair of `endpoint` use a part of the window, by a key that is of use to that peer alone, and only over this connection. It ends with
+    /// [`revoke`](Self::revoke) or [`Endpoint::revoke_peer`], with the pair, and with the window.
+    ///
+    /// # Errors
+    /// [`CommandError`]: `NotFound` if the pair isn't open; `Argument` if the range isn't in the window; `Refused` with `NotConnected`, with `InvalidArgument`
+    /// if the endpoint is of another domain or the window hasn't the rights, with `NoResource` if the card has no more keys, with `NoEntropy` if it can't
+    /// make one.
+    pub fn grant(
+        &self,
+        endpoint: &Endpoint,
+        pair: Pair,
+        rights: RemoteRights,
+        range: impl RangeBounds<usize>,
+    ) -> Result<RemoteKey, CommandError> {
+        self.grant_as(endpoint, pair, rights, range, 0)
+    }
+
+    /// The same for one access: the key ends with the first that the card allows. It holds its place on the card until it is revoked.
+    ///
+    /// # Errors
+    /// As for [`grant`](Self::grant).
+    pub fn grant_once(
+        &self,
+        endpoint: &Endpoint,
+        pair: Pair,
+        rights: RemoteRights,
+        range: impl RangeBounds<usize>,
+    ) -> Result<RemoteKey, CommandError> {
+        self.grant_as(endpoint, pair, rights, range, GRANT_ONE_SHOT)
+    }
+
+    /// Makes a key for many peers, of which this is the first; [`share`](Self::share) lets more use it. One key and a bit for each peer, in place of a key for
+    /// each: for as many peers as a pair table holds.
+    ///
+    /// # Errors
+    /// As for [`grant`](Self::grant).
+    pub fn grant_shared(
+        &self,
+        endpoint: &Endpoint,
+        first: Pair,
+        rights: RemoteRights,
+        range: impl RangeBounds<usize>,
+    ) -> Result<RemoteKey, CommandError> {
+        self.grant_as(endpoint, first, rights, range, GRANT_SHARED)
+    }
+
+    fn grant_as(
+        &self,
+        endpoint: &Endpoint,
+        pair: Pair,
+        rights: RemoteRights,
+        range: impl RangeBounds<usize>,
+        flags: u8,
+    ) -> Result<RemoteKey, CommandError> {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => Some(start),
+            Bound::Excluded(&before) => before.checked_add(1),
+            Bound::Unbounded => Some(0),
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last.checked_add(1),
+            Bound::Excluded(&end) => Some(end),
+            Bound::Unbounded => Some(self.length()),
+        };
+        let within = |&(start, end): &(usize, usize)| start < end && end <= self.length();
+        let (start, end) = start
+            .zip(end)
+            .filter(within)
+            .ok_or(CommandError::Argument("a grant is a part of the window"))?;
+        let (mut commands, pair) = endpoint.commands_for(|own| own.pair_id(pair))?;
+        let argument = mailbox::Grant {
+            region: self.region.key(),
+            pair,
+            rights: rights.bits().into(),
+            flags: flags.into(),
+            offset: start as u64,
+            length: (end - start) as u64,
+        };
+        let mailbox::RemoteKey { key } = commands.call(Command::Grant, &argument)?;
+        self.keys().push(RemoteKey(key));
+        Ok(RemoteKey(key))
+    }
+
+    /// Lets the peer of one more pair use a key of [`grant_shared`](Self::grant_shared), or, with `allowed` false, doesn't any more: then nothing of that peer's by
+    /// this key can reach the memory when this returns.
+    ///
+    /// # Errors
+    /// [`CommandError`]: `NotFound` if the pair isn't open; `Refused` with `NotFound` if there is no such key, with `InvalidArgument` if it isn't shared or the
+    /// endpoint is of another domain, with `NotConnected`.
+    pub fn share(
+        &self,
+        key: RemoteKey,
+        endpoint: &Endpoint,
+        pair: Pair,
+        allowed: bool,
+    ) -> Result<(), CommandError> {
+        let (mut commands, pair) = endpoint.commands_for(|own| own.pair_id(pair))?;
+        let share = Share {
+            key: key.0,
+            pair,
+            allowed: allowed.into(),
+        };
+        let Nothing {} = commands.call(Command::Share, &share)?;
+        Ok(())
+    }
+
+    /// Revokes a key. When this returns, nothing that it allowed can reach the memory any more; of the other keys nothing is changed. One that has ended already
+    /// is revoked.
+    ///
+    /// # Errors
+    /// [`CommandError`]. The key may be in use as before, or not.
+    pub fn revoke(&self, key: RemoteKey) -> Result<(), CommandError> {
+        let revoked = {
+            let mut commands = self.region.commands()?;
+            let key = mailbox::RemoteKey { key: key.0 };
+            commands.call::<_, Nothing>(Command::Revoke, &key)
+        };
+        match revoked {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
+        self.keys().retain(|held| *held != key);
+        Ok(())
+    }
+
+    /// Revokes all keys that are left, so that the memory is the program's alone again.
+    ///
+    /// # Errors
+    /// [`WindowHeld`], with the window, if one couldn't be revoked.
+    pub fn into_buffer(self) -> Result<(MemoryRegion, Buffer), Box<WindowHeld>> {
+        loop {
+            let Some(key) = self.keys().last().copied() else {
+                return Ok((self.region, self.buffer));
+            };
+            if let Err(error) = self.revoke(key) {
+                return Err(Box::new(WindowHeld {
+                    window: self,
+                    error,
+                }));
+            }
+        }
+    }
+
+    // Its bytes.
+
+    fn byte(&self, at: usize) -> &AtomicU8 {
+        self.buffer.atomic(at)
+    }
+
+    /// Copies bytes out, each as it is at some moment of the copy: what a peer writes meanwhile may be there in part.
+    ///
+    /// # Panics
+    /// If they aren't in the window.
+    pub fn read(&self, offset: usize, bytes: &mut [u8]) {
+        assert!(
+            offset <= self.length() && bytes.len() <= self.length() - offset,
+            "read past the end of the window"
+        );
+        for (k, byte) in bytes.iter_mut().enumerate() {
+            *byte = self.byte(offset + k).load(Ordering::Relaxed);
+        }
+    }
+
+    /// Copies bytes in, one after the other.
+    ///
+    /// # Panics
+    /// If they wouldn't be in the window.
+    pub fn write(&self, offset: usize, bytes: &[u8]) {
+        assert!(
+            offset <= self.length() && bytes.len() <= self.length() - offset,
+            "write past the end of the window"
+        );
+        for (k, byte) in bytes.iter().enumerate() {
+            self.byte(offset + k).store(*byte, Ordering::Relaxed);
+        }
+    }
+
+    /// The aligned word of eight bytes at `offset`: what is read later is as new as it, at least.
+    ///
+    /// # Panics
+    /// If it isn't in the window, or `offset` no multiple of eight.
+    pub fn load(&self, offset: usize) -> u64 {
+        u64::from_le(self.word(offset).load(Ordering::Acquire))
+    }
+
+    /// Writes the aligned word of eight bytes at `offset`, behind what was written before.
+    ///
+    /// # Panics
+    /// As [`load`](Self::load) does.
+    pub fn store(&self, offset: usize, word: u64) {
+        self.word(offset).store(word.to_le(), Ordering::Release);
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        assert!(
+            offset.is_multiple_of(8) && offset < self.length() && 8 <= self.length() - offset,
+            "not an aligned word of the window"
+        );
+        self.buffer.atomic_word(offset)
+    }
+}
+
+impl Endpoint {
+    /// Revokes all keys of the peer of a pair, in one step, however many there are. When this returns, nothing that they allowed can reach memory any more.
+    /// Other peers go on, and so do the messages of this one. Keys may be granted anew.
+    ///
+    /// # Errors
+    /// [`CommandError`]: `NotFound` if the pair isn't open; `Refused` with `Unsupported`.
+    pub fn revoke_peer(&self, pair: Pair) -> Result<(), CommandError> {
+        let (mut commands, pair) = self.commands_for(|own| own.pair_id(pair))?;
+        let Nothing {} = commands.call(Command::RevokePeer, &mailbox::Pair { pair })?;
+        Ok(())
+    }
+}
