@@ -11,10 +11,11 @@
 //! `fuzz/` has them as targets of `cargo fuzz`; `tests/random.rs` feeds them from a seed.
 
 use abi::control::Counter;
+use abi::control::{GRANT_SHARED, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_WRITE};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
-    Accept, Command, ConnectPair, DomainId, EndpointId, NO_ENDPOINT, Nothing, OpenEndpoint,
-    OpenPair, PairId, Words, id_index,
+    Accept, Command, ConnectPair, DomainId, EndpointId, Grant, NO_ENDPOINT, Nothing, OpenEndpoint,
+    OpenPair, PairId, RegionKey, RegisterRegion, RemoteKey, Words, id_index,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
@@ -26,6 +27,7 @@ use card_model::memory::Pieces;
 use card_model::{CardSizes, InTurn, Managed, link};
 use firmware_core::Firmware;
 use host_driver::{EndpointAddress, PairAddress};
+use std::collections::BTreeMap;
 
 /// A card of the model under the real decisions of the firmware.
 type Card = Firmware<Managed<Pieces>>;
@@ -118,8 +120,8 @@ fn started() -> Card {
     card
 }
 
-/// A card with an endpoint, a pair of it that is connected, and an offer; the pair and the cookie of its connection.
-fn connected() -> (Card, PairId, u32) {
+/// A card with an endpoint, a pair of it that is connected, and an offer; the pair, the cookie of its connection, and its domain.
+fn connected() -> (Card, PairId, u32, u32) {
     let mut card = started();
     let DomainId { domain } = give(&mut card, Command::OpenDomain, &Nothing {});
     let open = OpenEndpoint {
@@ -161,12 +163,12 @@ fn connected() -> (Card, PairId, u32) {
     };
     let _: PairId = give(&mut card, Command::Accept, &offer);
     let cookie = pair.nonce ^ connect.remote_nonce;
-    (card, pair, cookie)
+    (card, pair, cookie, domain)
 }
 
 /// Frames from the wire, raw ones and such as are right but for what the bytes say. Returns how many were taken for good.
 pub fn frames(bytes: &[u8]) -> u32 {
-    let (mut card, pair, cookie) = connected();
+    let (mut card, pair, cookie, _) = connected();
     let (source_mac_low, source_mac_high) = split_mac(MACS[1]);
     let mut reader = Reader(bytes);
     while !reader.is_empty() {
@@ -237,7 +239,11 @@ fn likely(name: &str, byte: u8) -> Option<u32> {
         "slots" => SLOTS as u32,
         "remote_mac" => MACS[usize::from(byte % 2)] as u32,
         "completion_owner" => NO_ENDPOINT,
-        "job" | "remote_job" | "context" | "rank" => 0,
+        "job" | "remote_job" | "context" | "rank" | "offset" => 0,
+        "flags" => u32::from(byte % 4),
+        "allowed" => u32::from(byte % 2),
+        "rights" => u32::from(byte % 32),
+        "address" => SLOTS as u32,
         "tag" | "round" => 1,
         // A group of nobody else.
         _ if name.starts_with("places") => u32::MAX,
@@ -249,8 +255,33 @@ fn likely(name: &str, byte: u8) -> Option<u32> {
 /// Commands from the host. Their arguments are words of earlier answers, numbers that mean something somewhere, or anything. Returns a bit for each that
 /// was carried out.
 pub fn commands(bytes: &[u8]) -> u64 {
-    let (mut card, pair, _) = connected();
+    let (mut card, pair, _, domain) = connected();
     let mut reader = Reader(bytes);
+    // What was last answered under a name.
+    let rights = RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE | RIGHT_REMOTE_WRITE;
+    let register = RegisterRegion {
+        domain,
+        rights: rights.into(),
+        address: SLOTS,
+        length: 64,
+    };
+    let region: RegionKey = give(&mut card, Command::RegisterRegion, &register);
+    let grant = Grant {
+        region: region.key,
+        pair: pair.pair,
+        rights: RIGHT_REMOTE_WRITE.into(),
+        flags: GRANT_SHARED.into(),
+        offset: 0,
+        length: 64,
+    };
+    let RemoteKey { key } = give(&mut card, Command::Grant, &grant);
+    let mut latest = BTreeMap::from([
+        (("region", 1), [region.key, 0]),
+        (("key", 2), [key as u32, (key >> 32) as u32]),
+        (("pair", 1), [pair.pair, 0]),
+        (("endpoint", 1), [pair.endpoint, 0]),
+        (("domain", 1), [domain, 0]),
+    ]);
     let (mut done, mut answers) = (0_u64, vec![0, pair.pair, pair.endpoint]);
     while !reader.is_empty() {
         // One in some is none.
@@ -262,6 +293,11 @@ pub fn commands(bytes: &[u8]) -> u64 {
         words[0] = code;
         for field in fields {
             let (byte, other) = (reader.byte(), reader.byte());
+            let last = latest.get(&(field.name, field.words));
+            if let Some(last) = last.filter(|_| byte % 4 != 0) {
+                words[field.word..][..field.words].copy_from_slice(&last[..field.words]);
+                continue;
+            }
             let fits = likely(field.name, other).filter(|_| byte % 8 != 0);
             if field.words == 2 && fits == Some(u32::MAX) {
                 words[field.word + 1] = u32::MAX;
@@ -280,6 +316,14 @@ pub fn commands(bytes: &[u8]) -> u64 {
         let (status, answer) = call(&mut card, &words);
         if status == MailboxStatus::Ok {
             done |= 1 << code;
+            for field in known.map_or(&[][..], |command| command.layout().results) {
+                let name = match known {
+                    Some(Command::RegisterRegion) => "region",
+                    _ => field.name,
+                };
+                let word = |k: usize| answer.get(field.word + k).copied().unwrap_or(0);
+                latest.insert((name, field.words), [word(0), word(1)]);
+            }
             answers.extend(&answer[1..4]);
         }
     }

@@ -29,7 +29,7 @@ pub(crate) fn main() -> Result<()> {
         Some(failed) => failed,
         None => a.cq.wait(PATIENCE)?,
     };
-    assert_eq!(failed.status, WcStatus::LinkError);
+    assert_eq!(failed.status, WcStatus::PeerFailed);
 
     // The failure is state as well, and stays when the event queue is full.
     assert!(a.endpoint.sticky_causes()?.contains(event.cause.into()));

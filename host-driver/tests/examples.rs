@@ -18,12 +18,16 @@ mod completion_queue;
 #[path = "../examples/connect.rs"]
 mod connect;
 #[cfg(target_os = "linux")]
+#[path = "../examples/drain.rs"]
+mod drain;
 #[path = "../examples/event_fd.rs"]
 mod event_fd;
 #[path = "../examples/events.rs"]
 mod events;
 #[path = "../examples/gather.rs"]
 mod gather;
+#[path = "../examples/grant.rs"]
+mod grant;
 #[path = "../examples/lists.rs"]
 mod lists;
 #[path = "../examples/messages.rs"]
@@ -78,6 +82,11 @@ fn connect_runs() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn drain_runs() {
+    drain::main().unwrap();
+}
+
+#[test]
 fn event_fd_runs() {
     event_fd::main().unwrap();
 }
@@ -90,6 +99,11 @@ fn events_runs() {
 #[test]
 fn gather_runs() {
     gather::main().unwrap();
+}
+
+#[test]
+fn grant_runs() {
+    grant::main().unwrap();
 }
 
 #[test]
@@ -203,12 +217,13 @@ fn every_page_of_a_verb_leads_to_an_example() {
 }
 
 /// Files of the library that what a program calls is in.
-const CALLS: [&str; 22] = [
+const CALLS: [&str; 24] = [
     include_str!("../src/claimed.rs"),
     include_str!("../src/completion.rs"),
     include_str!("../src/connection.rs"),
     include_str!("../src/device.rs"),
     include_str!("../src/domain.rs"),
+    include_str!("../src/drain.rs"),
     include_str!("../src/endpoint.rs"),
     include_str!("../src/event_fd.rs"),
     include_str!("../src/group.rs"),
@@ -226,6 +241,7 @@ const CALLS: [&str; 22] = [
     include_str!("../src/rules.rs"),
     include_str!("../src/send_limits.rs"),
     include_str!("../src/sweep.rs"),
+    include_str!("../src/window.rs"),
 ];
 
 /// Names of the public functions of a file.

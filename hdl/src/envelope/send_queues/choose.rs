@@ -12,6 +12,7 @@
 //! whose word is still to be written.
 
 use super::{SendQueues, Step};
+use crate::config::JOBS;
 use crate::prelude::*;
 
 /// So many completions may wait when a step is chosen that adds some.
@@ -53,8 +54,11 @@ impl SendQueues {
             & !self.walk_busy.val()
             & !self.awaits_result.q.val()
             & !(self.ends_pair.val() & self.fault_pending.q.val());
+        // Gather has forgotten a job whose answer waits here, for room for its completion.
+        self.given_has_room.next = self.given.level.val() < JOBS;
         self.turn_ready.next = self.turns.output.valid.val()
             & self.job_room.val()
+            & self.given_has_room.val()
             & !self.flushes.val()
             & (self.weighing.q.val() != Step::Turn)
             & (self.deciding.q.val() != Step::Turn)

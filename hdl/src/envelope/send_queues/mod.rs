@@ -212,6 +212,7 @@ pub struct SendQueues {
     pushing: Reg<Bit>,
     pushed: Reg<Bits<16>>,
     turn_ready: Signal<Local, Bit>,
+    given_has_room: Signal<Local, Bit>,
     loading: Reg<Bit>,
     giving: Reg<Bit>,
     settling: Reg<Bit>,
