@@ -17,7 +17,7 @@ use crate::rule::{self, Rule, RuleState};
 use crate::table;
 use crate::watch::Watch;
 use abi::ABI_VERSION;
-use abi::capability::{CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
+use abi::capability::{CAPABILITY_GRANTS, CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
 use abi::control::{
     Counter, EndpointSetup, GrantSetup, Operation, PairReport, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
     RegionSetup, RuleSetup, region_key, ring_index,
@@ -28,7 +28,7 @@ use abi::mailbox::{
     CounterId, CounterValue, Disconnect, DomainId, DrainName, DrainStatus, EndpointId, FailedPeers,
     FailureCause, Identity, JOB_BITS, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, PairId,
     PairState, PairStatus, PeerState, RegionKey, RegisterRegion, Reserve, RuleId, SetRule, Signal,
-    TellFailed, WatchPeers, Words, id_generation, id_index, object_id, reason_word,
+    TellFailed, WatchPeers, Words, id_generation, id_index, reason_word,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
@@ -286,7 +286,7 @@ impl<C: Card> Firmware<C> {
             Job::OpenEndpoint { index, .. } => {
                 let endpoint = &self.endpoints[index];
                 if endpoint.state == EndpointState::Open {
-                    let id = object_id(index as u16, endpoint.generation);
+                    let id = endpoint.id(index);
                     let epoch = u32::from(endpoint.epoch);
                     self.audit
                         .record(AuditKind::EndpointOpened, id, epoch, &self.card);
@@ -434,17 +434,23 @@ impl<C: Card> Firmware<C> {
         Ok(Outcome::Later(Job::OpenEndpoint { index, rings }))
     }
 
+    /// Refuses what a card without a capability doesn't know.
+    pub(crate) fn needs(&self, capability: u32) -> Result<(), Refusal> {
+        match self.sizes.capabilities & capability {
+            0 => Err(Refusal {
+                status: MailboxStatus::Unsupported,
+                detail: capability,
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// The place of the endpoint of this id, if requests of another one of the domain may complete on its queue.
     fn completion_owner(&self, id: u32, domain: u8) -> Result<Option<u8>, Refusal> {
         if id == NO_ENDPOINT {
             return Ok(None);
         }
-        if self.sizes.capabilities & CAPABILITY_SHARED_COMPLETIONS == 0 {
-            return Err(Refusal {
-                status: MailboxStatus::Unsupported,
-                detail: CAPABILITY_SHARED_COMPLETIONS,
-            });
-        }
+        self.needs(CAPABILITY_SHARED_COMPLETIONS)?;
         let index = self.endpoint(id)?;
         let owner = &self.endpoints[index];
         if owner.domain != domain || owner.completion_owner.is_some() {
@@ -588,7 +594,7 @@ impl<C: Card> Firmware<C> {
         let endpoint = &self.endpoints[usize::from(pair.endpoint)];
         PairId {
             pair: pair.id(index),
-            endpoint: object_id(pair.endpoint.into(), endpoint.generation),
+            endpoint: endpoint.id(pair.endpoint.into()),
             epoch: pair.epoch.into(),
             nonce: pair.nonce,
             credits: pair.credits.into(),
@@ -834,7 +840,7 @@ impl<C: Card> Firmware<C> {
             return Err(Refusal::argument(1));
         }
         if rights & REMOTE_RIGHTS != 0 {
-            self.has_grants()?;
+            self.needs(CAPABILITY_GRANTS)?;
         }
         if register.length == 0 || register.address.checked_add(register.length).is_none() {
             return Err(Refusal::argument(3));
@@ -888,12 +894,7 @@ impl<C: Card> Firmware<C> {
     // Rules
 
     fn set_rule(&mut self, set: SetRule) -> Served<RuleId> {
-        if self.sizes.capabilities & CAPABILITY_RULES == 0 {
-            return Err(Refusal {
-                status: MailboxStatus::Unsupported,
-                detail: CAPABILITY_RULES,
-            });
-        }
+        self.needs(CAPABILITY_RULES)?;
         let endpoint = self.endpoint(set.endpoint)?;
         let context = narrow(set.context, 1)?;
         for (word, position) in [(set.low, 4), (set.high, 5)] {

@@ -84,9 +84,15 @@ impl Drain {
         self.agreement.wanted(rank).filter(|_| !lost)
     }
 
+    /// Members whose answer is awaited, or who are to know something.
+    fn all_wanted(&self) -> Ranks {
+        let wanted = ranks().filter(|&rank| self.wanted(rank).is_some());
+        wanted.fold(0, |all, rank| all | bit(rank))
+    }
+
     /// Whether a member's answer is awaited, or its knowledge.
     pub(crate) fn waits(&self) -> bool {
-        ranks().any(|rank| self.wanted(rank).is_some())
+        self.all_wanted() != 0
     }
 
     fn may_send(&self) -> bool {
@@ -262,8 +268,7 @@ impl<C: Card> Firmware<C> {
             is_cut_off: false,
             told: DrainState::Flushed,
         };
-        let asked = ranks().filter(|&rank| drain.wanted(rank).is_some());
-        drain.due = asked.fold(0, |due, rank| due | bit(rank));
+        drain.due = drain.all_wanted();
         // There is room now.
         let _ = self.drains.push(drain);
         Ok(())
@@ -312,10 +317,7 @@ impl<C: Card> Firmware<C> {
 
     /// A frame of a member's firmware has come.
     pub(crate) fn drain_told(&mut self, frame: &Frame, kind: ManagementKind) {
-        let Some(index) = self
-            .named(frame)
-            .filter(|&index| self.pairs[index].state == State::Connected)
-        else {
+        let Some(index) = self.named_connected(frame) else {
             return;
         };
         let Some(message) = decode(frame, kind) else {
@@ -331,22 +333,19 @@ impl<C: Card> Firmware<C> {
         );
         let pair = &self.pairs[index];
         let owner = usize::from(pair.endpoint);
-        let endpoint =
-            abi::mailbox::object_id(pair.endpoint.into(), self.endpoints[owner].generation);
+        let endpoint = self.endpoints[owner].id(owner);
         let name = DrainName {
             endpoint,
             tag,
             context: context.into(),
         };
+        let known = self.drain_named(endpoint, tag, context);
         let now = self.card.now();
         let Self { drains, card, .. } = self;
         let broken = |promise| card.is_broken(promise);
         let mut answer = (round, Some(Message::Report(Report::Idle)));
-        let known = drains
-            .iter_mut()
-            .find(|drain| (drain.endpoint, drain.tag, drain.context) == (endpoint, tag, context));
         let mut is_begun = false;
-        if let Some(drain) = known
+        if let Some(drain) = known.map(|at| &mut drains[at])
             && let Some(rank) = drain.rank_of(index)
         {
             drain.asked &= !bit(rank);
@@ -474,8 +473,7 @@ impl<C: Card> Firmware<C> {
         if !drain.waits() || !drain.repeat.comes(now) {
             return false;
         }
-        let wanted = ranks().filter(|&rank| drain.wanted(rank).is_some());
-        drain.due = wanted.fold(0, |due, rank| due | bit(rank));
+        drain.due = drain.all_wanted();
         let unanswered = drain.due & core::mem::take(&mut drain.asked);
         let mut silent = None;
         for rank in ranks().filter(|&rank| unanswered & bit(rank) != 0) {

@@ -6,7 +6,7 @@ use abi::completion::COMPLETION_BYTES;
 use abi::control::{RING_COMPLETION, RING_EVENT, RING_LIST, RING_SEND, RingSetup};
 use abi::event::EVENT_BYTES;
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2};
-use abi::mailbox::{NO_ENDPOINT, OpenEndpoint};
+use abi::mailbox::{NO_ENDPOINT, OpenEndpoint, object_id};
 use abi::request::REQUEST_BYTES;
 
 /// What an endpoint is doing.
@@ -76,6 +76,11 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
+    /// The id by which the host names the endpoint at this place.
+    pub(crate) const fn id(&self, index: usize) -> u32 {
+        object_id(index as u16, self.generation)
+    }
+
     /// A free place whose generations begin after `generation`.
     pub(crate) const fn closed(generation: u16) -> Self {
         Self {

@@ -614,11 +614,10 @@ impl<C: Card> Firmware<C> {
             (state, _) => state,
         };
         if endpoint.state == EndpointState::Closed {
-            let (domain, generation) = (endpoint.domain, endpoint.generation);
-            *endpoint = Endpoint::closed(generation);
+            let (domain, id) = (endpoint.domain, endpoint.id(index));
+            *endpoint = Endpoint::closed(endpoint.generation);
             self.domains.release(domain);
             self.forget_rules_of(index as u8);
-            let id = abi::mailbox::object_id(index as u16, generation);
             self.audit
                 .record(AuditKind::EndpointClosed, id, 0, &self.card);
         }

@@ -183,16 +183,6 @@ impl<C: Card> EntropySource for Source<'_, C> {
 }
 
 impl<C: Card> Firmware<C> {
-    pub(crate) fn has_grants(&self) -> Result<(), Refusal> {
-        match self.sizes.capabilities & CAPABILITY_GRANTS {
-            0 => Err(Refusal {
-                status: MailboxStatus::Unsupported,
-                detail: CAPABILITY_GRANTS,
-            }),
-            _ => Ok(()),
-        }
-    }
-
     /// The place of a connected pair whose peer may use regions of a domain; the id is the argument at `position`.
     fn grantee(&self, id: u32, domain: u8, position: u32) -> Result<usize, Refusal> {
         let index = self.pair(id)?;
@@ -208,7 +198,7 @@ impl<C: Card> Firmware<C> {
     }
 
     pub(crate) fn grant(&mut self, grant: mailbox::Grant) -> Served<RemoteKey> {
-        self.has_grants()?;
+        self.needs(CAPABILITY_GRANTS)?;
         let found = self.tags.find(&self.regions, grant.region);
         let region = found.ok_or(NOT_FOUND)?;
         let of = self.regions[region];
@@ -264,7 +254,7 @@ impl<C: Card> Firmware<C> {
     }
 
     pub(crate) fn share(&mut self, share: mailbox::Share) -> Served<Nothing> {
-        self.has_grants()?;
+        self.needs(CAPABILITY_GRANTS)?;
         let row = self.grants.find(share.key)?;
         let grant = self.grants.rows[row];
         if grant.state != GrantState::Used {
@@ -300,7 +290,7 @@ impl<C: Card> Firmware<C> {
     }
 
     pub(crate) fn revoke(&mut self, revoke: RemoteKey) -> Served<Nothing> {
-        self.has_grants()?;
+        self.needs(CAPABILITY_GRANTS)?;
         let row = self.grants.find(revoke.key)?;
         self.grants.end(row);
         Ok(match self.card.is_broken(Break::RevokeAnsweredEarly) {
@@ -310,7 +300,7 @@ impl<C: Card> Firmware<C> {
     }
 
     pub(crate) fn revoke_peer(&mut self, revoke: mailbox::Pair) -> Served<Nothing> {
-        self.has_grants()?;
+        self.needs(CAPABILITY_GRANTS)?;
         let index = self.pair(revoke.pair)?;
         let id = self.pairs[index].id(index);
         self.audit.record(AuditKind::PeerRevoked, id, 0, &self.card);
@@ -318,7 +308,7 @@ impl<C: Card> Firmware<C> {
     }
 
     pub(crate) fn fence(&mut self, _: Nothing) -> Served<Nothing> {
-        self.has_grants()?;
+        self.needs(CAPABILITY_GRANTS)?;
         Ok(Outcome::Later(Job::Fence))
     }
 
@@ -334,12 +324,9 @@ impl<C: Card> Firmware<C> {
                     // It is set, and the first permission is due.
                     return setup.flags & GRANT_SHARED != 0 && self.permit(setup.holder, pair);
                 }
-                let Ok(prepared) = self.prepare_keys() else {
+                let Ok(true) = self.prepare_keys() else {
                     return false;
                 };
-                if !prepared {
-                    return false;
-                }
                 setup.tag = match self.card.is_broken(Break::KeysForeseen) {
                     true => row as u64,
                     false => self.keys.tag(),

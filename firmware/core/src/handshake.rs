@@ -328,7 +328,7 @@ impl<C: Card> Firmware<C> {
         let epoch = self.persistent.raise_after(index, last, &mut self.card);
         let endpoint = &mut self.endpoints[index];
         endpoint.epoch = epoch;
-        let id = abi::mailbox::object_id(index as u16, endpoint.generation);
+        let id = endpoint.id(index);
         self.audit
             .record(AuditKind::EpochRaised, id, epoch.into(), &self.card);
     }
@@ -607,6 +607,12 @@ impl<C: Card> Firmware<C> {
             && pair.epoch == header.destination_epoch
             && pair.remote_epoch == header.source_epoch;
         agrees.then_some(index)
+    }
+
+    /// The pair that a frame of its peer's firmware names, while it is connected.
+    pub(crate) fn named_connected(&self, frame: &Frame) -> Option<usize> {
+        let connected = |&index: &usize| self.pairs[index].state == State::Connected;
+        self.named(frame).filter(connected)
     }
 
     /// What is outstanding has been acknowledged, or is given up: the peer is told.

@@ -188,10 +188,7 @@ impl<C: Card> Firmware<C> {
     /// A notice of the peer of a pair, or the answer to one.
     pub(crate) fn noticed(&mut self, frame: &Frame, kind: ManagementKind) {
         // Of a pair that isn't connected any more there is nothing to say: its peer finds that out by itself.
-        let Some(index) = self
-            .named(frame)
-            .filter(|&index| self.pairs[index].state == State::Connected)
-        else {
+        let Some(index) = self.named_connected(frame) else {
             return;
         };
         let Ok(number) = u16::try_from(frame.body.transaction) else {

@@ -1,6 +1,7 @@
 //! Grants: what may be granted, when it ends, and what the gates are told of it.
 
 use crate::breaks::{promise, promise_eq};
+use crate::commands::{connect, domain, open_pair, rings};
 use crate::gates::{Gates, Refusal, Unit, answer, boot, call, give, pass, settle, sizes};
 use abi::capability::{self, CAPABILITY_GRANTS};
 use abi::control::{
@@ -9,9 +10,8 @@ use abi::control::{
 };
 use abi::key::{remote_key_index, remote_key_tag};
 use abi::mailbox::{
-    AuditEntry, AuditIndex, AuditKind, Command, ConnectPair, DomainId, EndpointId, Grant,
-    NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairId, RegionKey, RegisterRegion,
-    RemoteKey, Share, id_index,
+    AuditEntry, AuditIndex, AuditKind, Command, DomainId, EndpointId, Grant, Nothing, OpenPair,
+    Pair, PairId, RegionKey, RegisterRegion, RemoteKey, Share, id_index,
 };
 use abi::status::MailboxStatus;
 use card_model::matching::Sizes;
@@ -50,7 +50,7 @@ impl Host {
 
     fn with_seed(pairs: usize, seed: u64) -> Self {
         let mut fw = card(capability::ALL, seed);
-        let DomainId { domain } = call(&mut fw, Command::OpenDomain, Nothing {}).unwrap();
+        let domain = domain(&mut fw);
         let mut host = Self {
             endpoint: open(&mut fw, domain),
             region: register(&mut fw, domain, RIGHTS).unwrap(),
@@ -128,21 +128,7 @@ impl Host {
 }
 
 fn open(fw: &mut Unit, domain: u32) -> u32 {
-    let rings = OpenEndpoint {
-        domain,
-        send_log2: 6,
-        send_base: 0x1000,
-        list_log2: 6,
-        list_base: 0x2000,
-        completion_log2: 8,
-        completion_base: 0x4000,
-        event_log2: 4,
-        event_base: 0x8000,
-        completion_owner: NO_ENDPOINT,
-        job: 0,
-        pair_sends: 0,
-    };
-    let opened: EndpointId = call(fw, Command::OpenEndpoint, rings).unwrap();
+    let opened: EndpointId = call(fw, Command::OpenEndpoint, rings(domain)).unwrap();
     opened.endpoint
 }
 
@@ -158,24 +144,9 @@ fn register(fw: &mut Unit, domain: u32, rights: u8) -> Result<u32, Refusal> {
 }
 
 fn joined(fw: &mut Unit, endpoint: u32) -> u32 {
-    let asked = OpenPair {
-        endpoint,
-        credits: 2,
-        slots: 0x10_0000,
-    };
-    let opened: PairId = call(fw, Command::OpenPair, asked).unwrap();
-    let peer = ConnectPair {
-        pair: opened.pair,
-        remote_pair: 5,
-        remote_endpoint: 1,
-        remote_epoch: 9,
-        remote_nonce: 0xaaaa_5555,
-        remote_credits: 4,
-        remote_mac: 0x0102_0304_0506,
-        remote_job: 0,
-    };
-    let Nothing {} = call(fw, Command::ConnectPair, peer).unwrap();
-    opened.pair
+    let PairId { pair, .. } = open_pair(fw, endpoint, 2).unwrap();
+    let Nothing {} = call(fw, Command::ConnectPair, connect(pair)).unwrap();
+    pair
 }
 
 fn argument<R>(position: u32) -> Result<R, Refusal> {
@@ -210,7 +181,7 @@ fn a_key_is_good_for_its_peer_until_it_is_revoked() {
 #[test]
 fn a_card_that_has_no_grants_says_so() {
     let mut fw = card(capability::ALL & !CAPABILITY_GRANTS, 1);
-    let DomainId { domain } = call(&mut fw, Command::OpenDomain, Nothing {}).unwrap();
+    let domain = domain(&mut fw);
     let lacks: Refusal = (MailboxStatus::Unsupported, CAPABILITY_GRANTS);
     promise_eq!(register(&mut fw, domain, RIGHTS), Err(lacks));
     let fence: Result<Nothing, _> = call(&mut fw, Command::Fence, Nothing {});
