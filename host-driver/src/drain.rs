@@ -12,8 +12,9 @@ use crate::core::Own;
 use crate::endpoint::Endpoint;
 use crate::error::{CommandError, PostError};
 use crate::group::Group;
+use crate::looks::Looks;
 use crate::sweep::{MessageSet, SweepError, Swept};
-use crate::transport::{PauseResult, TransportError};
+use crate::transport::TransportError;
 use abi::mailbox::{
     self, Command, DRAIN_LOST, DRAIN_NOBODY, DrainName, DrainState, DrainStatus, Nothing,
 };
@@ -21,8 +22,8 @@ use abi::status::{MailboxStatus, Status};
 
 /// Most ranks of a group that drains.
 const MOST_RANKS: u32 = 64;
-/// Cycles between two looks: the first, and the most.
-const LOOK_CYCLES: (u64, u64) = (256, 1 << 14);
+/// Cycles of the pause before another look: the first, and the most.
+const PAUSES: (u64, u64) = (256, 1 << 14);
 
 /// What becomes of traffic between members that live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -268,7 +269,7 @@ impl Endpoint {
         if patience.is_none() {
             self.sweep_once(group, messages, deadline, swept)?;
         }
-        let (mut cycles, most) = LOOK_CYCLES;
+        let mut looks = Looks::new(PAUSES.0, PAUSES.1);
         loop {
             let now = link.now();
             let (pending, since) = {
@@ -283,7 +284,7 @@ impl Endpoint {
                 return Ok(());
             }
             if since == now {
-                cycles = LOOK_CYCLES.0;
+                looks.moved();
             } else if patience.is_some_and(|patience| now - since >= patience) {
                 patience = None;
                 self.sweep_once(group, messages, deadline, swept)?;
@@ -292,8 +293,7 @@ impl Endpoint {
             if now >= deadline {
                 return Err(DrainError::TimedOut);
             }
-            self.pause_for(cycles, deadline)?;
-            cycles = most.min(2 * cycles);
+            looks.pause(link, deadline)?;
         }
     }
 
@@ -310,16 +310,6 @@ impl Endpoint {
         swept.sends += now.sends;
         swept.messages += now.messages;
         Ok(())
-    }
-
-    fn pause_for(&self, cycles: u64, deadline: u64) -> Result<(), DrainError> {
-        let link = self.handle.link();
-        let next = deadline.min(link.now().saturating_add(cycles));
-        match link.pause(&[], next) {
-            PauseResult::Deadline | PauseResult::Interrupt(_) => Ok(()),
-            PauseResult::Unreachable => Err(TransportError::Unreachable.into()),
-            PauseResult::Closed => Err(TransportError::Closed.into()),
-        }
     }
 
     fn begin_drain(
@@ -377,7 +367,7 @@ impl Endpoint {
             tag,
             context: messages.context.into(),
         };
-        let (mut cycles, most) = LOOK_CYCLES;
+        let mut looks = Looks::new(PAUSES.0, PAUSES.1);
         loop {
             let status: DrainStatus = {
                 let (mut commands, ()) = self.commands_while_open()?;
@@ -393,7 +383,7 @@ impl Endpoint {
                     }
                     let (mut commands, ()) = self.commands_while_open()?;
                     let Nothing {} = commands.call(Command::DrainSwept, &drain)?;
-                    cycles = LOOK_CYCLES.0;
+                    looks.moved();
                 }
                 Some(DrainState::Done) => {
                     // What they sent after the sweep, before they were cut off.
@@ -412,8 +402,7 @@ impl Endpoint {
             if link.now() >= deadline {
                 return Err(DrainError::TimedOut);
             }
-            self.pause_for(cycles, deadline)?;
-            cycles = most.min(2 * cycles);
+            looks.pause(link, deadline)?;
         }
     }
 }

@@ -88,6 +88,7 @@ mod event_fd;
 mod group;
 mod link;
 mod loader;
+mod looks;
 mod memory;
 mod operation;
 mod pair;

@@ -20,8 +20,9 @@
 use crate::core::SweepTurn;
 use crate::endpoint::Endpoint;
 use crate::group::Group;
+use crate::looks::Looks;
 use crate::query::Capabilities;
-use crate::transport::{PauseResult, TransportError};
+use crate::transport::TransportError;
 use abi::request::FLAG_PAST_RULES;
 use abi::status::Status;
 
@@ -85,8 +86,8 @@ pub enum SweepError {
     Transport(#[from] TransportError),
 }
 
-/// Cycles between two looks: the first, and the most.
-const LOOK_CYCLES: (u64, u64) = (64, 4096);
+/// Cycles of the pause before another turn: the first, and the most.
+const PAUSES: (u64, u64) = (64, 4096);
 
 impl Endpoint {
     /// Cancels what is pending of `messages` of the group, by a receive from any source too, and discards what waits of them. See the head of this file.
@@ -109,7 +110,7 @@ impl Endpoint {
         if !self.handle.lock().own().begin_sweep(flags) {
             return Err(SweepError::Busy);
         }
-        let (mut cycles, most) = LOOK_CYCLES;
+        let mut looks = Looks::new(PAUSES.0, PAUSES.1);
         let ended = loop {
             let mut locked = self.handle.lock();
             locked.core.set_aside(link);
@@ -117,18 +118,15 @@ impl Endpoint {
             drop(locked);
             match turn {
                 Ok(SweepTurn::Done(swept)) => break Ok(swept),
-                Ok(SweepTurn::Moved) => cycles = LOOK_CYCLES.0,
-                Ok(SweepTurn::Waits) => cycles = most.min(2 * cycles),
+                Ok(SweepTurn::Moved) => looks.moved(),
+                Ok(SweepTurn::Waits) => {}
                 Err(error) => break Err(error),
             }
             if link.now() >= deadline {
                 break Err(SweepError::TimedOut);
             }
-            let next = deadline.min(link.now().saturating_add(cycles));
-            match link.pause(&[], next) {
-                PauseResult::Deadline | PauseResult::Interrupt(_) => {}
-                PauseResult::Unreachable => break Err(TransportError::Unreachable.into()),
-                PauseResult::Closed => break Err(TransportError::Closed.into()),
+            if let Err(error) = looks.pause(link, deadline) {
+                break Err(error.into());
             }
         };
         self.handle.lock().own().end_sweep();
