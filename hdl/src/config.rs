@@ -46,7 +46,7 @@ pub struct Config {
     pub capabilities: u32,
 }
 
-/// What the gates have: all but the tables of rules and of grants.
+/// What the gates claim: all but grants, of which they lack the table, and rules, which no program of the oracle sets yet.
 const BUILT: u32 =
     capability::ALL & !(capability::CAPABILITY_RULES | capability::CAPABILITY_GRANTS);
 

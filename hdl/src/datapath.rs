@@ -589,7 +589,7 @@ impl Logic for Datapath {
         self.counters.credit_asks.next = bits::<3>(0) + self.send_queues.count_asks.val();
         self.counters.repeats.next = bits::<3>(0) + self.send_queues.count_repeats.val();
         self.counters.match_overflows.next = bits::<3>(0) + self.lists.count_overflows.val();
-        self.counters.rule_drops.next = 0.into();
+        self.counters.rule_drops.next = bits::<3>(0) + self.delivery.count_rule_drops.val();
 
         // What an observer sees.
         self.monitor_control_valid.next = self.fanout.begins.val();
@@ -654,20 +654,18 @@ fn breaks() -> Vec<Break> {
 mod tests {
     use super::*;
     use crate::config;
-    use abi::capability::{CAPABILITY_GRANTS, CAPABILITY_RULES};
+    use abi::capability::CAPABILITY_GRANTS;
 
     #[test]
     fn each_operation_of_the_firmware_concerns_a_block() {
         let taken = CONTROLLED.concat();
-        // No configuration claims these yet, and to a card that doesn't the firmware never says them.
+        // A card that doesn't claim these never hears of them from the firmware.
         let claimed = config::ALL.iter().map(|config| config.capabilities);
         let claimed = claimed.fold(0, |all, one| all | one);
         let of_grants = Operation::GrantSet.code()..=Operation::Fence.code();
-        let of_rules = Operation::RuleSet.code()..=Operation::RuleClear.code();
         for operation in Operation::ALL {
             let needs = match operation.code() {
                 code if of_grants.contains(&code) => CAPABILITY_GRANTS,
-                code if of_rules.contains(&code) => CAPABILITY_RULES,
                 _ => 0,
             };
             let spoken = claimed & needs == needs;

@@ -30,7 +30,7 @@ use crate::matching::{Command, Lists, Operation, Reply, Sizes};
 use crate::memory::BusError;
 use crate::output::{Output, Update};
 use crate::regions::{Access, RemoteAccess};
-use rules::Rules;
+pub use rules::{Rules, Tag};
 use stall::Stall;
 
 pub use arrive::Arrival;

@@ -6,30 +6,35 @@ use crate::breaks::Break;
 
 /// A message, or what a request looks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tag {
-    pub(super) endpoint: u8,
+pub struct Tag {
+    /// Its endpoint.
+    pub endpoint: u8,
     /// None: any source.
-    pub(super) pair: Option<u16>,
-    pub(super) context: u16,
-    pub(super) match_bits: u64,
-    pub(super) ignore_bits: u64,
+    pub pair: Option<u16>,
+    /// Its context.
+    pub context: u16,
+    /// Its match bits.
+    pub match_bits: u64,
+    /// Of these, those that may be anything.
+    pub ignore_bits: u64,
 }
 
 /// The rules of a card.
 #[derive(Clone, Debug)]
-pub(super) struct Rules {
+pub struct Rules {
     rows: Vec<Option<RuleSetup>>,
 }
 
 impl Rules {
-    pub(super) fn new(count: usize) -> Self {
+    /// So many rows, none of which has a rule.
+    pub fn new(count: usize) -> Self {
         Self {
             rows: vec![None; count],
         }
     }
 
     /// Enters a rule or forgets it. A row beyond the table is none.
-    pub(super) fn set(&mut self, row: u16, rule: Option<RuleSetup>, broken: Break) {
+    pub fn set(&mut self, row: u16, rule: Option<RuleSetup>, broken: Break) {
         let kept = rule.is_none() && broken == Break::RuleNotCleared;
         if let Some(found) = self.rows.get_mut(usize::from(row)).filter(|_| !kept) {
             *found = rule;
@@ -37,7 +42,7 @@ impl Rules {
     }
 
     /// A pair is closed: it leaves the groups.
-    pub(super) fn forget_pair(&mut self, pair: u16, broken: Break) {
+    pub fn forget_pair(&mut self, pair: u16, broken: Break) {
         if broken == Break::RuleKeepsPair {
             return;
         }
@@ -51,7 +56,7 @@ impl Rules {
     }
 
     /// An endpoint is closed: its rules go.
-    pub(super) fn forget_endpoint(&mut self, endpoint: u8) {
+    pub fn forget_endpoint(&mut self, endpoint: u8) {
         let of_endpoint = |rule: &RuleSetup| rule.endpoint == endpoint;
         for row in &mut self.rows {
             row.take_if(|rule| of_endpoint(rule));
@@ -59,7 +64,7 @@ impl Rules {
     }
 
     /// Whether one falls under a rule.
-    pub(super) fn cover(&self, tag: &Tag, broken: Break) -> bool {
+    pub fn cover(&self, tag: &Tag, broken: Break) -> bool {
         self.rows.iter().flatten().any(|rule| {
             let mut rule = *rule;
             match broken {

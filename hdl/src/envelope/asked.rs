@@ -14,6 +14,8 @@ pub(super) enum Ask {
     Mark,
     /// Nothing: a message of a pair that isn't connected is dropped.
     Drop,
+    /// Nothing: a message that a rule revokes is dropped, and its envelope freed.
+    Revoked,
     /// Nothing: a request names a claimed message.
     Handle,
     /// Which receive a message meets; it was appended if there is none, or is refused.

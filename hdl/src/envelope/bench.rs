@@ -82,6 +82,8 @@ pub struct DeliveryBench {
     pub count_expected: Signal<Out, Bit>,
     /// A message went to the unexpected list.
     pub count_unexpected: Signal<Out, Bit>,
+    /// A message was dropped since a rule revokes it.
+    pub count_rule_drops: Signal<Out, Bit>,
     /// A request was refused as malformed.
     pub count_invalid_requests: Signal<Out, Bit>,
     /// Live posted receives.
@@ -135,6 +137,7 @@ impl Logic for DeliveryBench {
         join!(self.fault => self.delivery.fault);
         self.count_expected.next = self.delivery.count_expected.val();
         self.count_unexpected.next = self.delivery.count_unexpected.val();
+        self.count_rule_drops.next = self.delivery.count_rule_drops.val();
         self.count_invalid_requests.next = self.delivery.count_invalid_requests.val();
 
         self.lists_block.seed.next = self.seed.val();

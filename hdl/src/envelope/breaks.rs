@@ -6,7 +6,9 @@ use super::copies::Copies;
 use super::ledger::Ledger;
 use super::posts::Posts;
 use super::resolve::Resolve;
+use super::rules::Rules;
 use super::slots::Slots;
+use crate::config::TINY;
 use crate::verilog::Break;
 
 /// Of what reads slots ahead.
@@ -93,6 +95,79 @@ pub fn ledger() -> Vec<Break> {
     ]
 }
 
+/// Of the rules that revoke messages. What is said of rows is wrong in each of the small card's.
+pub fn rules() -> Vec<Break> {
+    let in_each_row = |broken: Break, signal: &str, value: &str| {
+        let place = |text: &str, row: usize| text.replace("[i]", &format!("[{row}]"));
+        (0..TINY.rules).fold(broken, |broken, row| {
+            broken.force::<Rules>(&place(signal, row), &place(value, row))
+        })
+    };
+    vec![
+        // Another endpoint's messages fall under a rule.
+        in_each_row(
+            Break::new("holds_for_all_endpoints"),
+            "of_endpoint[i]",
+            "true",
+        ),
+        // Another context's do.
+        in_each_row(Break::new("ignores_context"), "of_context[i]", "true"),
+        // Those of a pair that isn't of the group do.
+        in_each_row(Break::new("ignores_group"), "of_group[i]", "true"),
+        // A request of any source is taken for one of the pair whose number it has.
+        in_each_row(
+            Break::new("asks_for_a_source"),
+            "of_group[i]",
+            "(row[i].q.pairs_low & looked_low).any() | (row[i].q.pairs_high & looked_high).any()",
+        ),
+        // All match bits have to agree.
+        in_each_row(
+            Break::new("ignores_mask"),
+            "agrees[i]",
+            "!((row[i].q.match_bits ^ look.data.match_bits) | look.data.ignore_bits).any()",
+        ),
+        // None has to.
+        in_each_row(Break::new("ignores_match_bits"), "agrees[i]", "true"),
+        // A receive that may be for other messages falls under a rule.
+        in_each_row(
+            Break::new("refuses_the_doubtful"),
+            "agrees[i]",
+            "((row[i].q.match_bits ^ look.data.match_bits) & row[i].q.mask) == 0",
+        ),
+        // A row that is cleared keeps its rule.
+        in_each_row(
+            Break::new("clears_nothing"),
+            "chosen[i]",
+            "chosen[i] & change.data.holds",
+        ),
+        // Every row is cleared at once.
+        in_each_row(
+            Break::new("clears_all_rows"),
+            "chosen[i]",
+            "chosen[i] | (change.valid & !change.data.holds)",
+        ),
+        // Of the first two rows the one that isn't named is cleared.
+        Break::new("clears_another_row")
+            .force_if::<Rules>("chosen[0]", "chosen[1]", "!change.data.holds")
+            .force_if::<Rules>("chosen[1]", "chosen[0]", "!change.data.holds"),
+        // The last row is never used.
+        Break::new("loses_the_last_row")
+            .force::<Rules>(&format!("chosen[{}]", TINY.rules - 1), "false"),
+        // A pair that was closed stays in the groups.
+        Break::new("keeps_pairs").force::<Rules>("leaving_low", "0"),
+        // The rules of an endpoint outlive it.
+        in_each_row(Break::new("keeps_endpoints"), "closes[i]", "false"),
+        // Every rule goes with any endpoint.
+        in_each_row(
+            Break::new("closes_all_endpoints"),
+            "closes[i]",
+            "forget_endpoint.valid",
+        ),
+        // What was covered once is for ever.
+        Break::new("sticks").force::<Rules>("hits", "hits | hit.q"),
+    ]
+}
+
 /// Of everything between an arrival, or a request, and its end.
 pub fn delivery() -> Vec<Break> {
     vec![
@@ -142,6 +217,21 @@ pub fn delivery() -> Vec<Break> {
         Break::new("keeps_discarded").force::<Answer>("discarded_frees", "false"),
         // A refused message's credit isn't returned.
         Break::new("keeps_refused").force::<Answer>("refused_frees", "false"),
+        // A message that falls under a rule is matched.
+        Break::new("matches_the_revoked").force::<Admit>("drops_revoked", "false"),
+        // Its credit isn't returned.
+        Break::new("keeps_revoked").force::<Answer>("revoked_frees", "false"),
+        // A request that falls under a rule looks for a message.
+        Break::new("posts_the_revoked").force::<Admit>("ends_revoked", "false"),
+        // A claim that is to take what came before the rule is refused.
+        Break::new("refuses_past_rules").force::<Admit>("past_rules", "false"),
+        // What is wrong with a request is told only if no rule revokes it.
+        Break::new("revokes_the_unsound")
+            .force::<Admit>("searches", "!is_cancel & !request.q.fetched.names_claim"),
+        // A pair that is closed stays in the groups of rules.
+        Break::new("rules_keep_pairs").force::<Admit>("rules.forget_pair.valid", "false"),
+        // The rules of an endpoint outlive it.
+        Break::new("rules_keep_endpoints").force::<Admit>("rules.forget_endpoint.valid", "false"),
         // A ready message is refused although the host keeps receives back.
         Break::new("ignores_backlog").force::<Admit>("host_keeps", "false"),
         // A ready message is refused although the list ring has more, or a request of it is in Posts.

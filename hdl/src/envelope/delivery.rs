@@ -108,6 +108,8 @@ pub struct Delivery {
     pub count_expected: Signal<Out, Bit>,
     /// Pulse: a message went to the unexpected list.
     pub count_unexpected: Signal<Out, Bit>,
+    /// Pulse: a message was dropped since a rule revokes it.
+    pub count_rule_drops: Signal<Out, Bit>,
     /// Pulse: a request was refused as malformed.
     pub count_invalid_requests: Signal<Out, Bit>,
 
@@ -190,6 +192,7 @@ impl Logic for Delivery {
         join!(self.answering.unreserve => self.unreserve);
         self.count_expected.next = self.answering.count_expected.val();
         self.count_unexpected.next = self.answering.count_unexpected.val();
+        self.count_rule_drops.next = self.answering.count_rule_drops.val();
         self.count_invalid_requests.next = self.answering.count_invalid_requests.val();
 
         // Slots.

@@ -13,6 +13,7 @@ mod ledger;
 mod multis;
 mod posts;
 mod resolve;
+mod rules;
 pub mod send_queues;
 mod slots;
 mod under_way;
@@ -54,6 +55,12 @@ pub fn tops() -> Vec<Top> {
         Top::of("ledger", Class::Test, Ledger::default),
         Top::broken("ledger_broken", breaks::ledger, Ledger::default),
         Top::mutants("ledger_mutants", Ledger::default),
+        Top::of("rules_tiny", Class::Test, || rules::Rules::new(&TINY)),
+        Top::of("rules_ecp5", Class::Test, || rules::Rules::new(&ECP5)),
+        Top::broken("rules_tiny_broken", breaks::rules, || {
+            rules::Rules::new(&TINY)
+        }),
+        Top::mutants("rules_tiny_mutants", || rules::Rules::new(&TINY)),
         Top::of("posts", Class::Synthesis, posts::Posts::default),
         Top::of("slots_ecp5", Class::Synthesis, || slots::Slots::new(&ECP5)),
         Top::of("admit_ecp5", Class::Synthesis, || admit::Admit::new(&ECP5)),

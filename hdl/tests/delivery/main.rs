@@ -15,6 +15,7 @@ mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use abi::capability::CAPABILITY_RULES;
 use abi::completion::CompletionKind;
 use abi::request::Opcode;
 use abi::status::Status;
@@ -83,7 +84,7 @@ fn every_message_and_every_request_ends_as_it_should() {
             ("kept for the ring", seen.ready_for_ring),
             ("claimed and cleared", seen.cleared_claimed),
             ("claimed of a failed pair", seen.claimed_from_failed),
-            ("found and lost", seen.again),
+            ("revoked", seen.revoked),
         ] {
             *kinds.borrow_mut().entry(name).or_insert(0) += count;
         }
@@ -119,6 +120,9 @@ fn every_message_and_every_request_ends_as_it_should() {
         (CompletionKind::Claim, Status::Behind),
         (CompletionKind::Claim, Status::InvalidPair),
         (CompletionKind::Claim, Status::LinkError),
+        (CompletionKind::Receive, Status::Revoked),
+        (CompletionKind::Probe, Status::Revoked),
+        (CompletionKind::Claim, Status::Revoked),
         (CompletionKind::Receive, Status::InvalidClaim),
         (CompletionKind::Discard, Status::Success),
         (CompletionKind::Discard, Status::InvalidClaim),
@@ -268,6 +272,7 @@ fn each_break_of_the_gates_is_noticed() {
         flood(&size, rng);
         background(&size, rng);
         lost(&size, rng);
+        revoke(World::new(&size, rng));
         life(&size, rng, 20_000);
     });
 }
@@ -287,16 +292,22 @@ fn each_break_of_the_model_is_noticed() {
         Break::GapUntold,
     ];
     let of_delivery = |broken: &Break| !elsewhere.contains(broken);
-    for broken in Break::ALL.into_iter().filter(of_delivery) {
-        let noticed = (1..40).any(|seed| {
+    let of_rules = Break::OPTIONAL.into_iter();
+    let of_rules = of_rules.filter(|(_, needs)| *needs == CAPABILITY_RULES);
+    let all = Break::ALL.into_iter().filter(of_delivery);
+    let of_rules: Vec<Break> = of_rules.map(|(broken, _)| broken).collect();
+    for broken in all.chain(of_rules.iter().copied()) {
+        let fails = |seed: u64, test: fn(World, &mut ChaCha8Rng) -> World| {
             let (size, mut rng) = scarce(seed);
             let run = || {
                 let mut world = World::new(&size, &mut rng);
                 world.reference.break_on_purpose(broken);
-                live(world, &mut rng, 20_000)
+                test(world, &mut rng)
             };
             catch_unwind(AssertUnwindSafe(run)).is_err()
-        });
+        };
+        let revokes = of_rules.contains(&broken) && fails(1, |world, _| revoke(world));
+        let noticed = revokes || (1..40).any(|seed| fails(seed, |w, rng| live(w, rng, 20_000)));
         assert!(noticed, "{broken:?} goes unnoticed");
     }
 }
@@ -325,9 +336,35 @@ fn checks_in_the_gates_notice_a_breach_by_themselves() {
             })
         };
         let noticed =
-            (1..9).any(|seed| catch_unwind(AssertUnwindSafe(|| speaks(seed))).unwrap_or(false));
+            (1..17).any(|seed| catch_unwind(AssertUnwindSafe(|| speaks(seed))).unwrap_or(false));
         assert!(noticed, "{name} goes unnoticed");
     }
+}
+
+/// A rule for a context, and its end in each of the ways that there are.
+fn revoke(mut world: World) -> World {
+    world.credits = 4;
+    world.set_up();
+    world.revoke_a_context();
+    world.receive_all();
+    world
+}
+
+#[test]
+fn a_rule_holds_until_it_is_cleared_or_its_pair_or_endpoint_is_closed() {
+    for_size(&SCARCE, BENCH, 3, |size, rng| {
+        let world = revoke(World::new(size, rng));
+        let seen = &world.reference.wanted.seen;
+        assert_eq!(seen.revoked, 3, "{seen:?}");
+        let of = |kind: CompletionKind| {
+            let key = (kind.code(), Status::Revoked.code());
+            seen.statuses.get(&key).copied()
+        };
+        // A probe of any source is refused beside another pair's messages too, and when the only pair of the group is closed.
+        assert_eq!(of(CompletionKind::Probe), Some(7), "{seen:?}");
+        assert_eq!(of(CompletionKind::Claim), Some(3), "{seen:?}");
+        assert_eq!(of(CompletionKind::Receive), Some(3), "{seen:?}");
+    });
 }
 
 /// A receive, a probe and a claim find a message that will never be in its slot.

@@ -6,8 +6,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use abi::capability::CAPABILITY_RULES;
 use abi::completion::CompletionKind;
-use abi::control::{Counter, PairSetup, RegionSetup};
+use abi::control::{Counter, PairSetup, RegionSetup, RuleSetup};
 use abi::event::Cause;
 use abi::opcode::decode_list;
 use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, claim_place, pair_and_slot};
@@ -78,6 +79,8 @@ pub struct Seen {
     pub not_ready: u32,
     pub ready_for_ring: u32,
     pub ready_for_backlog: u32,
+    /// Messages that a rule revoked.
+    pub revoked: u32,
     /// Requests that found a message whose slot couldn't be written.
     pub again: u32,
     /// Messages that left their slots.
@@ -238,6 +241,7 @@ impl Neighbours for Wanted {
                 Counter::Expected => self.seen.expected += 1,
                 Counter::Unexpected => self.seen.unexpected += 1,
                 Counter::InvalidRequests => self.seen.invalid += 1,
+                Counter::RuleDrops => self.seen.revoked += 1,
                 counter => panic!("Delivery doesn't count {counter:?}"),
             },
             Output::Mark { .. } => panic!("Delivery sends no frames"),
@@ -402,9 +406,9 @@ impl Reference {
         self.delivery.claims()
     }
 
-    /// Whether a message of this pair gives the lists no command.
-    pub fn drops(&self, pair: u16) -> bool {
-        self.delivery.drops(pair)
+    /// Whether a message gives the lists no command: its pair has failed or is closed, or a rule revokes it.
+    pub fn drops(&self, message: &Arrival) -> bool {
+        self.delivery.drops(message.pair) || self.delivery.is_revoked(message)
     }
 
     /// A message has been taken.
@@ -435,7 +439,8 @@ impl Reference {
 
     /// A request of the list ring has been taken.
     pub fn list(&mut self, endpoint: u8, domain: u8, request: &ListRequest) {
-        let row = decode_list(request, 0).expect("only well-formed requests get here");
+        let row =
+            decode_list(request, CAPABILITY_RULES).expect("only well-formed requests get here");
         let waits = self.delivery.waits(endpoint);
         let is_failed = |pair: u16| self.pair(pair).is_some_and(|pair| pair.failed.is_some());
         let any_source = request.flags & FLAG_ANY_SOURCE != 0;
@@ -541,6 +546,11 @@ impl Reference {
             incarnation: self.incarnations,
         });
         self.delivery.pair_set(pair, setup);
+    }
+
+    /// A row has this rule from now on, or none.
+    pub fn rule_set(&mut self, row: u16, rule: Option<RuleSetup>) {
+        self.delivery.rule_set(row, rule);
     }
 
     pub fn region_set(&mut self, index: u16, region: Option<RegionSetup>) {

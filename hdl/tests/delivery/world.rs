@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{
     KEY_INDEX_BITS, Operation, PairReport, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
-    RegionSetup,
+    RegionSetup, RuleSetup,
 };
 use abi::limits::EAGER_MAX;
 use abi::opcode::{BufferUse, OpcodeRow, TargetUse, WorkRing};
 use abi::request::{
-    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_RESUME, ListRequest, Opcode,
+    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_PAST_RULES, FLAG_RESUME, ListRequest,
+    Opcode,
 };
 use abi::status::Status;
 use card_model::delivery::Arrival;
@@ -81,6 +82,8 @@ pub enum Control {
     EndpointFlush(u8),
     RegionSet(u16, RegionSetup),
     RegionClear(u16),
+    RuleSet(u16, RuleSetup),
+    RuleClear(u16),
 }
 
 /// What has entered the order of the card.
@@ -94,6 +97,8 @@ enum Entered {
     Lost(u16, u8),
     /// The request that has found it, once more.
     Again,
+    /// A row has this rule from now on, or none.
+    Rule(u16, Option<RuleSetup>),
     /// A step of a walk; what came of it, when that is known.
     Step(Option<Step>),
 }
@@ -136,6 +141,8 @@ pub struct World {
     /// The pairs that are used, and how many the card has.
     pairs: [u16; PAIRS],
     pair_count: u16,
+    /// Rules that the card has.
+    rule_count: u16,
     /// Buffers in use: start and length.
     buffers: BTreeMap<u64, u64>,
     /// Which of them each request has.
@@ -152,7 +159,7 @@ pub struct World {
     post_rate: f64,
     ready_rate: f64,
     idle: u32,
-    counted: [u32; 3],
+    counted: [u32; 4],
 }
 
 impl World {
@@ -194,6 +201,7 @@ impl World {
             owing: vec![0; size.config.pairs],
             pairs: std::array::from_fn(|place| size.pairs[place] as u16),
             pair_count: size.config.pairs as u16,
+            rule_count: size.config.rules as u16,
             buffers: BTreeMap::new(),
             lent: HashMap::new(),
             next_request: 0x8000_0000,
@@ -205,7 +213,7 @@ impl World {
             post_rate: rate(&mut rng),
             ready_rate: rate(&mut rng),
             idle: 0,
-            counted: [0; 3],
+            counted: [0; 4],
             bench,
             rng,
         }
@@ -305,10 +313,10 @@ impl World {
         );
         assert_eq!(depths, self.reference.depths());
         let seen = &self.reference.wanted.seen;
-        let counts = [seen.expected, seen.unexpected, seen.invalid];
+        let counts = [seen.expected, seen.unexpected, seen.invalid, seen.revoked];
         assert_eq!(
             self.counted, counts,
-            "expected, unexpected, invalid requests"
+            "expected, unexpected, invalid requests, revoked"
         );
     }
 
@@ -332,9 +340,12 @@ impl World {
         )
     }
 
-    /// Receives every message that waits, each by a receive of its own.
+    /// Receives every message that waits, each by a receive of its own, which no rule revokes.
     pub fn receive_all(&mut self) {
         self.settle();
+        for row in 0..self.rule_count {
+            self.control(Control::RuleClear(row));
+        }
         for pair in self.pairs {
             self.control(Control::PairRead(pair));
         }
@@ -708,6 +719,9 @@ impl World {
                 self.pairs[usize::from(endpoint) + place]
             }
         };
+        if opcode == Opcode::Claim && self.rng.random_bool(0.3) {
+            request.flags |= FLAG_PAST_RULES;
+        }
         request.context = self.rng.random_range(0..2);
         request.match_bits = 1 << self.rng.random_range(0..3);
         request.ignore_bits = [0, 0, 1, 7, u64::MAX][self.rng.random_range(0..5)];
@@ -802,7 +816,7 @@ impl World {
         match self.reference.pair(pair) {
             None if !busy => self.control = Some(Control::PairSet(pair)),
             None => {}
-            Some(state) => match self.rng.random_range(0..14) {
+            Some(state) => match self.rng.random_range(0..16) {
                 0..3 if self.fault.is_none() => {
                     let statuses = [Status::LinkError, Status::LinkError, Status::Flushed];
                     let status = statuses[self.rng.random_range(0..3)];
@@ -816,6 +830,7 @@ impl World {
                     self.control = Some(Control::EndpointFlush(endpoint));
                 }
                 9..12 => self.change_a_region(),
+                12..14 => self.change_a_rule(),
                 _ => {
                     let beyond = self.rng.random_bool(0.1);
                     let pair = if beyond { pair + self.pair_count } else { pair };
@@ -841,6 +856,97 @@ impl World {
             self.tag = self.tag.wrapping_mul(5).wrapping_add(1);
             self.control(Control::RegionSet(index, self.region(index)));
         }
+    }
+
+    /// A rule comes or goes. It covers a few of the messages that there are.
+    fn change_a_rule(&mut self) {
+        if self.blind {
+            return;
+        }
+        let row = self.rng.random_range(0..self.rule_count);
+        if self.rng.random_bool(0.4) {
+            self.control = Some(Control::RuleClear(row));
+            return;
+        }
+        let members = self
+            .pairs
+            .map(|pair| u128::from(self.rng.random::<bool>()) << pair);
+        let endpoint = self.rng.random_range(0..ENDPOINTS);
+        let rule = self.rule_of(endpoint, members.into_iter().sum());
+        self.control = Some(Control::RuleSet(row, rule));
+    }
+
+    /// A rule of these pairs of an endpoint.
+    fn rule_of(&mut self, endpoint: u8, members: u128) -> RuleSetup {
+        RuleSetup {
+            endpoint,
+            context: self.rng.random_range(0..2),
+            match_bits: 1 << self.rng.random_range(0..3),
+            mask: [0, 1, 7, 7, u64::MAX][self.rng.random_range(0..5)],
+            pairs_low: members as u64,
+            pairs_high: (members >> 64) as u64,
+            ..RuleSetup::default()
+        }
+    }
+
+    /// Has a message and requests of a context come before and after a rule for it, after its end, after that of the pair and of the endpoint.
+    pub fn revoke_a_context(&mut self) {
+        self.mood = Mood::Quiet;
+        let (pair, other) = (self.pairs[2], self.pairs[4]);
+        let rule = RuleSetup {
+            context: 1,
+            mask: 0,
+            ..self.rule_of(0, 1 << pair)
+        };
+        let row = self.rng.random_range(0..self.rule_count);
+        for end in [
+            Control::RuleClear(row),
+            Control::PairClear(pair),
+            Control::EndpointFlush(0),
+        ] {
+            self.try_context(pair);
+            self.control(Control::RuleSet(row, rule));
+            self.try_context(pair);
+            self.try_context(other);
+            self.control(end);
+            if matches!(end, Control::PairClear(_)) {
+                self.control(Control::PairSet(pair));
+            }
+            self.try_context(pair);
+            self.settle();
+            self.control(Control::RuleClear(row));
+        }
+    }
+
+    /// A message of context 1, and whatever looks for one: from anybody, from the pair, by nobody's pair, with a buffer of nobody, and past the rules.
+    fn try_context(&mut self, pair: u16) {
+        self.offer_message_of(pair, vec![3; 9]);
+        if let Some((message, _)) = &mut self.arrival {
+            message.context = 1;
+        }
+        self.settle();
+        for (opcode, flags) in [
+            (Opcode::Probe, FLAG_ANY_SOURCE),
+            (Opcode::Claim, 0),
+            (Opcode::Claim, FLAG_PAST_RULES),
+            (Opcode::TaggedReceive, 0),
+        ] {
+            let mut request = self.request(opcode);
+            (request.pair, request.flags, request.context) = (pair, flags, 1);
+            request.match_bits = 1 << self.rng.random_range(0..3);
+            self.list = Some((0, request));
+            self.settle();
+        }
+        let mut unsound = self.request(Opcode::TaggedReceive);
+        (unsound.pair, unsound.context) = (0x8000, 1);
+        self.list = Some((0, unsound));
+        self.settle();
+        let mut unsound = self.request(Opcode::TaggedReceive);
+        (unsound.pair, unsound.context) = (pair, 1);
+        (unsound.address, unsound.length) = (BUFFERS - 1, 8);
+        unsound.key = (self.tag & 0xf_ffff) << KEY_INDEX_BITS;
+        self.list = Some((0, unsound));
+        self.settle();
     }
 
     // ---- the cycle
@@ -993,6 +1099,8 @@ impl World {
                 (Operation::RegionSet, index, setup.to_words().to_vec())
             }
             Control::RegionClear(index) => (Operation::RegionClear, index, vec![]),
+            Control::RuleSet(row, rule) => (Operation::RuleSet, row, rule.to_words().to_vec()),
+            Control::RuleClear(row) => (Operation::RuleClear, row, vec![]),
         };
         let mut fields = vec![(operation.code().into(), 8), (index.into(), 16)];
         fields.extend(data.into_iter().map(|word| (word, 64)));
@@ -1017,6 +1125,7 @@ impl World {
             "count_expected",
             "count_unexpected",
             "count_invalid_requests",
+            "count_rule_drops",
         ]) {
             *count += u32::from(self.bench.is(pin));
         }
@@ -1100,7 +1209,7 @@ impl World {
             match self.entered.front() {
                 None | Some(Entered::Step(None)) => return,
                 Some(Entered::Message(message, ..))
-                    if self.arrives.is_empty() && !self.reference.drops(message.pair) =>
+                    if self.arrives.is_empty() && !self.reference.drops(message) =>
                 {
                     return;
                 }
@@ -1115,7 +1224,7 @@ impl World {
                         );
                     }
                     self.reference.wanted.pending = pending;
-                    if !self.reference.drops(message.pair) {
+                    if !self.reference.drops(&message) {
                         let command = self.arrives.pop_front().expect("looked at above");
                         assert_eq!(command.pair, message.pair, "{command:x?}");
                         let slot = command.append.then_some(command.slot);
@@ -1128,6 +1237,7 @@ impl World {
                 }
                 Entered::Lost(pair, slot) => self.reference.slot_fails(pair, slot),
                 Entered::Again => self.reference.look_again(),
+                Entered::Rule(row, rule) => self.reference.rule_set(row, rule),
                 Entered::Step(step) => {
                     let step = step.expect("looked at above");
                     self.reference.walk(step, self.fault, self.control.as_ref());
@@ -1199,6 +1309,9 @@ impl World {
             }
             Control::RegionSet(index, setup) => self.reference.region_set(index, Some(setup)),
             Control::RegionClear(index) => self.reference.region_set(index, None),
+            // It enters the order behind what has entered.
+            Control::RuleSet(row, rule) => self.entered.push_back(Entered::Rule(row, Some(rule))),
+            Control::RuleClear(row) => self.entered.push_back(Entered::Rule(row, None)),
         }
     }
 

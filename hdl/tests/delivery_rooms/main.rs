@@ -4,6 +4,7 @@
 mod copies;
 mod ledger;
 mod resolve;
+mod rules;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -7,6 +7,7 @@ use crate::envelope::under_way::Member;
 use crate::prelude::*;
 use crate::types;
 use crate::types::MatchCommand;
+use abi::status::Status;
 
 #[block]
 impl Admit {
@@ -14,12 +15,22 @@ impl Admit {
     pub(super) fn enter(&mut self) {
         self.command.data.next = self.command_held.q.val();
         self.asked.data.next = self.asked_held.q.val();
+        if self.drops_revoked.val() {
+            self.asked.data.next.ask = Ask::Revoked;
+        }
+        if self.ends_revoked.val() {
+            self.asked.data.next.ask = Ask::Ends;
+            self.asked.data.next.status = Status::Revoked.into();
+            self.asked.data.next.names = 0.into();
+        }
+        self.has_command.next =
+            self.commands.q.val() & !self.drops_revoked.val() & !self.ends_revoked.val();
         match self.state.q.val() {
             State::Enter => {
                 self.fires.next =
-                    self.asked.ready.val() & (!self.commands.q.val() | self.command.ready.val());
-                self.command.valid.next = self.commands.q.val() & self.asked.ready.val();
-                self.asked.valid.next = !self.commands.q.val() | self.command.ready.val();
+                    self.asked.ready.val() & (!self.has_command.val() | self.command.ready.val());
+                self.command.valid.next = self.has_command.val() & self.asked.ready.val();
+                self.asked.valid.next = !self.has_command.val() | self.command.ready.val();
                 if self.fires.val() {
                     self.state.d.next = self.after.q.val();
                     if self.enters_request.q.val() {

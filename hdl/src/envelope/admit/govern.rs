@@ -1,4 +1,4 @@
-//! Control requests: a pair comes, goes, or is read; an endpoint goes; a region changes.
+//! Control requests: a pair comes, goes, or is read; an endpoint goes; a region or a rule changes.
 
 use super::{Admit, ENTERED, Pair, Stage, State, Walk};
 use crate::prelude::*;
@@ -17,6 +17,9 @@ impl Admit {
         self.is_read.next = self.control.data.val().operation == Operation::PairRead;
         self.is_region.next = (self.control.data.val().operation == Operation::RegionSet)
             | (self.control.data.val().operation == Operation::RegionClear);
+        self.is_rule_set.next = self.control.data.val().operation == Operation::RuleSet;
+        self.is_rule_clear.next = self.control.data.val().operation == Operation::RuleClear;
+        self.rule.next = self.control.data.val().data.into();
         self.control.ready.next = false;
         if !self.control.valid.val() {
             self.walk_is_asked.d.next = false;
@@ -88,6 +91,8 @@ impl Admit {
                     self.clears.next = true;
                     self.changed.next.connected = true;
                     self.changed.next.endpoint = self.setup.val().endpoint;
+                    self.control.ready.next = true;
+                } else if self.is_rule_set.val() | self.is_rule_clear.val() {
                     self.control.ready.next = true;
                 } else {
                     self.control_result.next = self.report.val().into();

@@ -45,6 +45,7 @@
 //! | `message`, `request` | what Lists are asked for it, and what Answer hears |
 //! | `walk` | receives and messages of a pair, or an endpoint, end one by one |
 //! | `govern` | control requests |
+//! | `revoke` | whether a rule revokes what enters, and which rules there are |
 //! | `enter` | what was chosen enters, and a multi-receive's message or request is settled; what has entered is counted |
 //! | `fail` | a pair fails by what became of a message |
 //! | `slot` | a vacant slot for the message that is offered |
@@ -56,6 +57,7 @@ mod govern;
 mod message;
 mod offers;
 mod request;
+mod revoke;
 mod slot;
 mod walk;
 
@@ -65,6 +67,7 @@ use super::backlog::{Backlog, Held};
 use super::filling::{Filled, Filling};
 use super::multis::Multis;
 use super::posts::CheckedList;
+use super::rules::{Rules, Tag};
 use super::slots::{SlotSetup, Vacancy};
 use super::under_way::UnderWay;
 use crate::config::Config;
@@ -73,15 +76,18 @@ use crate::prim::{Fifo, Table};
 use crate::types;
 use crate::types::{
     Arrival, ControlRequest, Fault, ListRequest, MatchCommand, PairReport, PairSetup, RaiseEvent,
-    SlotWritten, Slotted,
+    RuleSetup, SlotWritten, Slotted,
 };
 use abi::control::Operation;
-use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_RESUME, place};
+use abi::request::{
+    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_PAST_RULES, FLAG_RESUME, place,
+};
 
 const _: () = assert!(FLAG_ANY_SOURCE == 1 << 0, "the kernel tests this bit");
 const _: () = assert!(FLAG_RESUME == 1 << 1, "the kernel tests this bit");
 const _: () = assert!(FLAG_MULTI == 1 << 2, "the kernel tests this bit");
 const _: () = assert!(FLAG_NOTHING_KEPT == 1 << 3, "the kernel tests this bit");
+const _: () = assert!(FLAG_PAST_RULES == 1 << 4, "the kernel tests this bit");
 const _: () = assert!(place(1, 0) == 1 << 4, "the kernel cuts places here");
 
 /// Things between here and the end of the Ledger, at most.
@@ -273,6 +279,8 @@ pub(super) struct Admit {
     /// Messages in Lists that aren't in their slots yet.
     #[is(Filling::new(ENTERED as usize))]
     filling: Filling,
+    #[is(Rules::new(config))]
+    rules: Rules,
     /// Faults of pairs that the card itself gave up here; one a pair at most, so that Admit never waits for Faults, which may
     /// be waiting for it.
     #[is(Fifo::new(config.pairs))]
@@ -313,6 +321,8 @@ pub(super) struct Admit {
     request: Reg<CheckedList>,
     /// What is in hand enters alone.
     alone: Reg<Bit>,
+    /// A rule that covers it revokes it.
+    revocable: Reg<Bit>,
     // Pair and endpoint of what is in hand.
     pair_held: Reg<Bits<16>>,
     endpoint_held: Reg<Bits<8>>,
@@ -342,6 +352,9 @@ pub(super) struct Admit {
     is_flush: Signal<Local, Bit>,
     is_read: Signal<Local, Bit>,
     is_region: Signal<Local, Bit>,
+    is_rule_set: Signal<Local, Bit>,
+    is_rule_clear: Signal<Local, Bit>,
+    rule: Signal<Local, RuleSetup>,
     /// The message that waits goes before a fault or a control request.
     arrival_now: Signal<Local, Bit>,
     /// A region is to change: messages wait.
@@ -422,6 +435,18 @@ pub(super) struct Admit {
     claim_takes: Signal<Local, types::Operation>,
     handle_pair: Signal<Local, Bits<16>>,
     owns_claim: Signal<Local, Bit>,
+    /// What a rule covers if it covers what is in hand.
+    tag: Signal<Local, Tag>,
+    /// It is a claim that no rule refuses.
+    past_rules: Signal<Local, Bit>,
+    /// The request in hand looks for a message, and is sound.
+    searches: Signal<Local, Bit>,
+    // What enters is revoked: a message is dropped, a request ends.
+    revoked: Signal<Local, Bit>,
+    drops_revoked: Signal<Local, Bit>,
+    ends_revoked: Signal<Local, Bit>,
+    /// What enters has a command for Lists.
+    has_command: Signal<Local, Bit>,
     fires: Signal<Local, Bit>,
     counts: Signal<Local, Bits<8>>,
     own_fault: Signal<Local, Fault>,
@@ -444,6 +469,8 @@ impl Admit {
         Operation::EndpointFlush,
         Operation::RegionSet,
         Operation::RegionClear,
+        Operation::RuleSet,
+        Operation::RuleClear,
     ];
 
     /// For the pairs and endpoints of a card.
@@ -468,6 +495,7 @@ impl Logic for Admit {
         self.prepare_request();
         self.prepare_walk();
         self.choose();
+        self.look_for_rule();
         self.ask_for_message();
         self.ask_for_request();
         self.enter();

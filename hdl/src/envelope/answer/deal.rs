@@ -42,6 +42,15 @@ impl Answer {
                             self.work.d.next.arrived = self.now.val().arrived;
                             self.state.d.next = State::Job;
                         }
+                        Ask::Revoked => {
+                            self.count_rule_drops.next = true;
+                            self.work.d.next.way = Way::Drop;
+                            self.work.d.next.arrived = self.now.val().arrived;
+                            self.work.d.next.ending.pair = self.now.val().pair;
+                            self.work.d.next.ending.accepted = true;
+                            self.work.d.next.ending.freed = self.revoked_frees.val();
+                            self.state.d.next = State::Job;
+                        }
                         Ask::Handle => {
                             self.state.d.next = State::Handle;
                         }

@@ -11,7 +11,9 @@ impl Answer {
     /// The question in front goes, and Admit hears what it was.
     pub(super) fn finish(&mut self) {
         self.questions.output.ready.next = self.done.val();
-        self.of_arrival.next = (self.ask.val() == Ask::Message) | (self.ask.val() == Ask::Drop);
+        self.of_arrival.next = (self.ask.val() == Ask::Message)
+            | (self.ask.val() == Ask::Drop)
+            | (self.ask.val() == Ask::Revoked);
         self.of_request.next = !self.of_arrival.val()
             & (self.ask.val() != Ask::Lost)
             & (self.ask.val() != Ask::Last)

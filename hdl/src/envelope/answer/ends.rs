@@ -79,6 +79,7 @@ impl Answer {
             marks: false,
         };
         self.refused_frees.next = true;
+        self.revoked_frees.next = true;
         self.inserted_frees.next = false;
         self.claimed_frees.next = false;
         self.claimed_vacates.next = false;

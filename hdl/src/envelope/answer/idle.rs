@@ -55,6 +55,7 @@ impl Answer {
         self.unreserve.data.next = self.now.val().endpoint;
         self.count_expected.next = false;
         self.count_unexpected.next = false;
+        self.count_rule_drops.next = false;
         self.count_invalid_requests.next = false;
         self.asks_slot.next = false;
     }

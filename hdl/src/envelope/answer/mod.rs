@@ -195,6 +195,8 @@ pub(super) struct Answer {
     pub count_expected: Signal<Out, Bit>,
     /// Pulse: a message was appended to the unexpected ones.
     pub count_unexpected: Signal<Out, Bit>,
+    /// Pulse: a message was dropped since a rule revokes it.
+    pub count_rule_drops: Signal<Out, Bit>,
     /// Pulse: a request was refused as malformed.
     pub count_invalid_requests: Signal<Out, Bit>,
 
@@ -275,6 +277,7 @@ pub(super) struct Answer {
     stays: Signal<Local, Bit>,
     // What is freed, and when.
     refused_frees: Signal<Local, Bit>,
+    revoked_frees: Signal<Local, Bit>,
     inserted_frees: Signal<Local, Bit>,
     claimed_frees: Signal<Local, Bit>,
     claimed_vacates: Signal<Local, Bit>,
