@@ -46,9 +46,8 @@ pub struct Config {
     pub capabilities: u32,
 }
 
-/// What the gates claim: all but grants, of which they lack the table, and rules, which no program of the oracle sets yet.
-const BUILT: u32 =
-    capability::ALL & !(capability::CAPABILITY_RULES | capability::CAPABILITY_GRANTS);
+/// What the gates have: all but the table of grants.
+const BUILT: u32 = capability::ALL & !capability::CAPABILITY_GRANTS;
 
 /// For fast tests and formal proofs.
 pub const TINY: Config = Config {

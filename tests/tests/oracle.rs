@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
-use abi::capability::{CAPABILITY_GATHER, CAPABILITY_INLINE};
+use abi::capability::{CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_RULES};
 use abi::completion::CompletionKind;
 use abi::opcode::WorkRing;
 use abi::request::{FLAG_GATHER, FLAG_INLINE, SendRequest};
@@ -139,13 +139,14 @@ const GATHER_ENDS: [Status; 6] = [
 ];
 
 /// Those of the everyday run, with all that a mix may have.
-const RUNS: [(usize, Mix); 6] = [
+const RUNS: [(usize, Mix); 7] = [
     (3, Mix::even(500).own().doomed()),
     (3, Mix::flood(1200)),
     (4, Mix::even(600).rough().shared()),
     (2, Mix::even(400).tight().own().doomed()),
     (2, Mix::even(400).doomed()),
     (2, Mix::even(500).doomed()),
+    (3, Mix::even(400).revoked()),
 ];
 
 /// Those of the long run.
@@ -236,6 +237,13 @@ fn the_gates_do_what_the_model_does_and_not_what_a_broken_one_does() {
             assert_ends(&ends, flags, statuses);
         }
     }
+    if TINY.capabilities & CAPABILITY_RULES != 0 {
+        assert!(sum.revoked > 10, "{sum:?}");
+        for kind in [CompletionKind::Receive, CompletionKind::Probe] {
+            let key = (kind.code(), Status::Revoked.code());
+            assert!(seen.contains(&key), "{kind} was never revoked");
+        }
+    }
     for (begun, allowed) in [(1, true), (2, false)] {
         let overtaken: Vec<Told> = all
             .iter()
@@ -248,11 +256,17 @@ fn the_gates_do_what_the_model_does_and_not_what_a_broken_one_does() {
             "{begun} messages behind the announcement of a failure"
         );
     }
-    // Of what only some cards have the programs use what these gates have.
-    let has = |(_, capability): &(Break, u32)| TINY.capabilities & capability != 0;
-    let optional = Break::OPTIONAL.into_iter().filter(has).map(|(b, _)| b);
-    for broken in Break::ALL.into_iter().chain(optional) {
-        let noticed = all.iter().any(|told| held(told, broken).is_none());
+    // Of what only some cards have the programs use what these gates have. No program closes a pair.
+    let has = |(broken, capability): &(Break, u32)| {
+        TINY.capabilities & capability != 0 && *broken != Break::RuleKeepsPair
+    };
+    let optional = Break::OPTIONAL.into_iter().filter(has);
+    let every_card = Break::ALL.into_iter().map(|broken| (broken, 0));
+    for (broken, capability) in every_card.chain(optional) {
+        let mut may_meet = all
+            .iter()
+            .filter(|(story, _)| capability != CAPABILITY_RULES || !story.rules.is_empty());
+        let noticed = may_meet.any(|told| held(told, broken).is_none());
         assert!(noticed, "{broken:?}");
     }
 }

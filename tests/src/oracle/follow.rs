@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{
     CardSetup, Counter, EndpointSetup, Operation, PairSetup, RING_COMPLETION, RING_EVENT,
-    RING_LIST, RING_SEND, RegionSetup, RingSetup, key_index, key_tag, ring_index,
+    RING_LIST, RING_SEND, RegionSetup, RingSetup, RuleSetup, key_index, key_tag, ring_index,
 };
 use abi::event::{Cause, EVENT_BYTES};
 use abi::opcode::{WorkRing, decode_list};
@@ -81,6 +81,8 @@ pub struct Story {
     pub endpoints: Vec<Opened>,
     /// Its pairs, by number.
     pub pairs: Vec<(u16, PairSetup)>,
+    /// Rules that were set before everything, and whether each held then.
+    pub rules: Vec<(RuleSetup, bool)>,
     /// Mapped memory: address and what was there in the end.
     pub memory: Vec<(u64, Vec<u8>)>,
     /// What it posted, in order.
@@ -110,6 +112,8 @@ pub struct Compared {
     pub ready: (usize, usize),
     /// Multi-receives that could have stayed, and of them those for which a completion may or may not have been free.
     pub stays: (usize, usize),
+    /// Messages that a rule revoked.
+    pub revoked: usize,
     /// Pairs that failed.
     pub failed: usize,
     /// Messages that were sent again, and frames that said that a message was missing.
@@ -132,6 +136,7 @@ impl AddAssign for Compared {
             updates: self.updates + other.updates,
             ready: add(self.ready, other.ready),
             stays: add(self.stays, other.stays),
+            revoked: self.revoked + other.revoked,
             failed: self.failed + other.failed,
             again: add(self.again, other.again),
             asks: self.asks + other.asks,
@@ -496,8 +501,7 @@ struct Follower {
 /// # Panics
 /// If it comes to anything else.
 pub fn follow(story: &Story, seen: &[(u64, Event)], broken: Break) -> Compared {
-    let mut follower = Follower::new(story, seen);
-    follower.card.break_on_purpose(broken);
+    let mut follower = Follower::new(story, seen, broken);
     while let Some((cycle, event)) = follower.events.pop_front() {
         follower.event(cycle, event);
     }
@@ -505,7 +509,7 @@ pub fn follow(story: &Story, seen: &[(u64, Event)], broken: Break) -> Compared {
 }
 
 impl Follower {
-    fn new(story: &Story, seen: &[(u64, Event)]) -> Self {
+    fn new(story: &Story, seen: &[(u64, Event)], broken: Break) -> Self {
         let mut events: Vec<_> = seen
             .iter()
             .filter(|(cycle, _)| (story.cycles.0..story.cycles.1).contains(cycle))
@@ -600,6 +604,7 @@ impl Follower {
             memory.map(completions_of(opened.endpoint), bytes);
         }
         let mut card = Card::with_timing(story.sizes, memory, gates);
+        card.break_on_purpose(broken);
         set_up(&mut card, story);
         let posts = |endpoint: usize| {
             [WorkRing::Send, WorkRing::List].map(|ring| {
@@ -797,11 +802,15 @@ impl Follower {
         }
         while self.card.timing.given < wanted {
             if command.operation == Match::Arrive {
+                self.drop_revoked();
                 while self.card.arrivals().next().is_none() {
                     match self.card.timing.own.contains_key(&command.pair) {
                         true => self.receive_own(cycle, command.pair),
                         false => self.receive(cycle, "a message arrives"),
                     }
+                }
+                if self.revokes_next() {
+                    continue;
                 }
                 self.vacate(command.pair);
                 self.enter_before_refusal(cycle);
@@ -826,6 +835,28 @@ impl Follower {
             }
         }
         self.compared.commands = wanted;
+    }
+
+    /// Whether the next message falls under a rule.
+    fn revokes_next(&self) -> bool {
+        let delivery = self.card.delivery();
+        let next = self.card.arrivals().next();
+        next.is_some_and(|next| !delivery.drops(next.pair) && delivery.is_revoked(next))
+    }
+
+    /// Messages that fall under a rule give no command: they were dropped before the message behind them came to the lists. Claimed ones of their
+    /// pairs that left before go before.
+    fn drop_revoked(&mut self) {
+        while self.revokes_next() {
+            let pair = self.card.arrivals().next().map(|next| next.pair);
+            let pair = pair.expect("it is revoked");
+            let endpoint = self.endpoints[&pair];
+            while self.frees_first(pair) && self.uses_claim_next(endpoint) {
+                self.card.step(Action::List(endpoint));
+            }
+            self.card.step(Action::Arrive);
+            self.compared.revoked += 1;
+        }
     }
 
     /// A claimed message that is received or discarded leaves without a command to the lists. That was before the next message of its pair, if this
@@ -917,6 +948,7 @@ impl Follower {
                                     Status::LocalProtection,
                                     Status::InvalidPair,
                                     Status::InvalidClaim,
+                                    Status::Revoked,
                                 ];
                                 quiet.contains(&status) || (status == Status::Behind && behind)
                             });
@@ -957,6 +989,19 @@ impl Follower {
     fn sink(&mut self, cycle: u64, pair: u16, accepted: u32, freed: u32) {
         self.forget_updates();
         while !self.can(Action::Update(pair)) {
+            // What is accepted and gave no command was revoked.
+            if accepted != self.card.credits(pair).sink.accepted {
+                while self.card.arrivals().next().is_none() {
+                    self.receive(cycle, "a message is accepted");
+                }
+                assert!(
+                    self.revokes_next(),
+                    "cycle {cycle}: a message in front of one that pair {pair} accepts"
+                );
+                self.card.step(Action::Arrive);
+                self.compared.revoked += 1;
+                continue;
+            }
             let list = Action::List(self.endpoints[&pair]);
             self.step(list, cycle, "an envelope moves on");
             self.forget_updates();
@@ -1195,7 +1240,9 @@ impl Follower {
     fn look(&mut self, action: Action, pair: u16) {
         let arrivals = self.card.arrivals().count();
         self.card.step(action);
-        if self.card.arrivals().count() > arrivals {
+        let delivery = self.card.delivery();
+        let new = self.card.arrivals().nth(arrivals);
+        if new.is_some_and(|new| !delivery.is_revoked(new)) {
             let at = self.arrive.iter().position(|&next| next == pair);
             at.map(|at| self.arrive.remove(at));
         }
@@ -1477,6 +1524,7 @@ impl Follower {
                 all(Counter::Completions),
                 all(Counter::Gaps),
                 all(Counter::CrcErrors),
+                all(Counter::RuleDrops),
             ];
             let sent = all(Counter::FramesSent);
             let received = all(Counter::FramesReceived) + all(Counter::Duplicates);
@@ -1586,5 +1634,11 @@ fn set_up(card: &mut Card<Pieces, Gates>, story: &Story) {
     }
     for (pair, setup) in &story.pairs {
         card.control(Operation::PairSet, *pair, &setup.to_words());
+    }
+    for (row, (rule, _)) in (0..).zip(&story.rules) {
+        card.control(Operation::RuleSet, row, &rule.to_words());
+    }
+    for (row, _) in (0..).zip(&story.rules).filter(|(_, (_, holds))| !holds) {
+        card.control(Operation::RuleClear, row, &[]);
     }
 }

@@ -3,12 +3,14 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use abi::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE};
+use abi::capability::{
+    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_RULES,
+};
 use abi::completion::{COMPLETION_MORE, Completion};
-use abi::control::{Counter, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
+use abi::control::{Counter, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RuleSetup};
 use abi::event::Event;
 use abi::limits::{EAGER_MAX, MIN_RING_LOG2};
-use abi::mailbox::{PairId, Words};
+use abi::mailbox::{Command, Nothing, PairId, RuleId, SetRule, Words};
 use abi::opcode::WorkRing;
 use abi::request::{
     FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY,
@@ -46,7 +48,7 @@ const WRONG_KEY: u32 = 1 << 21;
 /// Where the model finds no memory.
 const NOWHERE: u64 = 1 << 60;
 /// Counters that the model has to come to as well.
-const COUNTERS: [Counter; 11] = [
+const COUNTERS: [Counter; 12] = [
     Counter::FramesSent,
     Counter::FramesReceived,
     Counter::InvalidRequests,
@@ -58,6 +60,7 @@ const COUNTERS: [Counter; 11] = [
     Counter::Expected,
     Counter::Unexpected,
     Counter::Completions,
+    Counter::RuleDrops,
 ];
 
 /// A request that has not completed.
@@ -138,6 +141,8 @@ pub struct Mix {
     pub doomed: bool,
     /// Frames are repeated, changed, and late.
     pub rough: bool,
+    /// Rules revoke messages of a pair of each card.
+    pub revoked: bool,
 }
 
 impl Mix {
@@ -152,6 +157,7 @@ impl Mix {
             own: false,
             doomed: false,
             rough: false,
+            revoked: false,
         }
     }
 
@@ -198,6 +204,15 @@ impl Mix {
         }
     }
 
+    /// The same with rules, on cards that have them.
+    #[must_use]
+    pub const fn revoked(self) -> Self {
+        Self {
+            revoked: true,
+            ..self
+        }
+    }
+
     /// The same with a pair that fails.
     #[must_use]
     pub const fn doomed(self) -> Self {
@@ -232,6 +247,7 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
         posts: Vec::new(),
     };
     let (pairs, slots) = program.connect();
+    let rules = program.revoke();
     let begin = program.counters();
     program.meet();
     let start = raw.transport().now();
@@ -267,6 +283,7 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
         mac: raw.identity().mac,
         endpoints: program.host_sides.iter().map(HostSide::opened).collect(),
         pairs,
+        rules,
         memory,
         counters: counters.collect(),
         completions: program
@@ -463,6 +480,47 @@ impl Program<'_> {
             ..PairSetup::default()
         };
         (local.pair as u16, setup)
+    }
+
+    /// Sets rules for the endpoint with most pairs: one for messages of its first pair that have the highest of the match bits, and one for all that
+    /// it has of a context, which is cleared again. Rules, and whether they hold.
+    fn revoke(&self) -> Vec<(RuleSetup, bool)> {
+        if !self.mix.revoked || !self.has(CAPABILITY_RULES) {
+            return Vec::new();
+        }
+        let sides = self.host_sides.iter();
+        let side = sides.max_by_key(|side| side.pairs.len());
+        let side = side.expect("a card has endpoints");
+        let all: u128 = side.pairs.iter().map(|(pair, _)| 1 << pair).sum();
+        let first = 1 << side.pairs[0].0;
+        let rules = [(1, 1 << 63, first, true), (0, 0, all, false)];
+        let set = rules.map(|(context, mask, pairs, holds)| {
+            let rule = RuleSetup {
+                endpoint: side.endpoint.place(),
+                context,
+                match_bits: 1 << 63,
+                mask,
+                pairs_low: pairs as u64,
+                pairs_high: (pairs >> 64) as u64,
+                ..RuleSetup::default()
+            };
+            let set = SetRule {
+                endpoint: side.endpoint.id,
+                context: context.into(),
+                match_bits: rule.match_bits,
+                mask,
+                low: rule.pairs_low,
+                high: rule.pairs_high,
+            };
+            let id: Result<RuleId, _> = self.raw.command(Command::SetRule, &set);
+            let id = id.expect("a rule");
+            if !holds {
+                let gone: Result<Nothing, _> = self.raw.command(Command::ClearRule, &id);
+                gone.expect("cleared");
+            }
+            (rule, holds)
+        });
+        set.to_vec()
     }
 
     fn meet(&self) {

@@ -7,7 +7,7 @@ use soft_card::{Break, Flaw};
 
 use crate::{
     cancels, capabilities, claims, closing, completion_queues, failures, hostile, matching, memory,
-    messages, ready,
+    messages, ready, revoke,
 };
 
 /// Breaks that none of these tests can meet: their keys are right, and news for a receive that waits for room come when time decides. The oracle
@@ -51,6 +51,20 @@ fn noticed_by(broken: Break) -> Option<fn()> {
         Break::CrcIgnored => hostile::each_malformed_frame_is_counted_as_what_it_is_and_dropped,
         Break::SuccessTold => {
             capabilities::unsignaled_sends_complete_only_on_error_and_free_their_buffers
+        }
+        Break::RuledMatches
+        | Break::RuledKeepsCredit
+        | Break::RuledPosts
+        | Break::RuleMaskIgnored
+        | Break::RuleContextIgnored
+        | Break::RuleNotCleared => {
+            revoke::what_falls_under_a_rule_is_dropped_and_refused_until_it_is_cleared
+        }
+        Break::RuleGroupIgnored | Break::RuleEndpointIgnored => {
+            revoke::a_rule_is_of_its_group_and_of_its_endpoint
+        }
+        Break::RuleKeepsPair => {
+            revoke::a_pair_that_is_closed_leaves_the_groups_and_an_endpoint_takes_its_rules_with_it
         }
         Break::SegmentsSwapped => capabilities::a_gather_is_one_message_of_its_segments,
         Break::OwnerTold | Break::InlineReversed => {

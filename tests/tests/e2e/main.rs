@@ -22,4 +22,5 @@ mod peers;
 mod ready;
 mod replay;
 mod reset;
+mod revoke;
 mod traffic;
