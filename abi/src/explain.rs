@@ -148,6 +148,9 @@ explanations! {
             "A rule of the endpoint (`SetRule`) has the request's context, match bits and source: the program, or its peer, has given up what the request \
              is for. A send never completes so by the card: the library refuses it, or has cancelled it.",
             "Nothing to do: the buffer is the host's again. Clear the rule before the context is used anew.";
+        TimedOut:
+            "The program has given the request a time-out, and it had neither matched nor left when that was over: the library has cancelled it.",
+            "Nothing to do: the buffer is the host's again. Post it anew, if it is still wanted.";
     }
     MailboxStatus {
         Ok:

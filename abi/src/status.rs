@@ -107,6 +107,8 @@ codes! {
         PeerFailed = 19,
         /// A rule of the endpoint revokes what the request is for: it was not posted, or found no message.
         Revoked = 20,
+        /// The time-out that the program gave the request is over: the library has cancelled it, and says so. The card completes nothing with it.
+        TimedOut = 21,
     }
 }
 

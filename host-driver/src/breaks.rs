@@ -60,6 +60,8 @@ breaks! {
     PendingAlways,
     /// A failure is pending though the program knows of it.
     AcknowledgedNever,
+    /// What has a time-out waits on when it is over.
+    NeverExpires,
     /// Quiet sends are taken for ended by the completion of one that was posted before them.
     RetiresTooMany,
     /// A closing wakes nobody who waits for a completion.

@@ -231,7 +231,7 @@ impl CompletionQueue {
             watches.clear();
             // Closing flushes without an interrupt of the card's.
             let closings = link.closings();
-            {
+            let next = {
                 let mut core = self.shared.core();
                 if let Some(completion) = core.poll(link) {
                     return Ok(completion);
@@ -240,13 +240,15 @@ impl CompletionQueue {
                 if let Some(completion) = core.poll(link) {
                     return Ok(completion);
                 }
-            }
+                core.next_expiry()
+            };
             let Some(closing) = link.watch_closings(closings) else {
                 continue;
             };
             watches.push(closing);
-            match link.pause(watches, deadline) {
+            match link.pause(watches, deadline.min(next)) {
                 PauseResult::Interrupt(_) => {}
+                PauseResult::Deadline if link.now() < deadline => {}
                 PauseResult::Deadline => return self.poll().ok_or(WaitError::Timeout),
                 PauseResult::Unreachable => return Err(TransportError::Unreachable.into()),
                 PauseResult::Closed => return self.poll().ok_or(TransportError::Closed.into()),
@@ -290,6 +292,7 @@ impl CompletionChannel {
         loop {
             self.watches.clear();
             let closings = link.closings();
+            let mut next = deadline;
             for (position, queue) in self.queues.iter().enumerate() {
                 let mut core = queue.shared.core();
                 if core.is_ready(link) {
@@ -299,13 +302,15 @@ impl CompletionChannel {
                 if core.is_ready(link) {
                     return Ok(position);
                 }
+                next = next.min(core.next_expiry());
             }
             let Some(closing) = link.watch_closings(closings) else {
                 continue;
             };
             self.watches.push(closing);
-            match link.pause(&self.watches, deadline) {
+            match link.pause(&self.watches, next) {
                 PauseResult::Interrupt(_) => {}
+                PauseResult::Deadline if link.now() < deadline => {}
                 PauseResult::Unreachable => return Err(TransportError::Unreachable.into()),
                 ended @ (PauseResult::Deadline | PauseResult::Closed) => {
                     let ready = self.queues.iter().position(CompletionQueue::is_ready);

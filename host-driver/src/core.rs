@@ -33,6 +33,7 @@
 
 mod arm;
 mod complete;
+mod expire;
 mod post;
 mod sends;
 mod sweep;
@@ -157,6 +158,8 @@ pub(crate) struct Queue {
     tells_endpoint: bool,
     /// What the handles share, for what a completion gives to the program.
     shared: Weak<Shared>,
+    /// No time-out of an outstanding request is over before.
+    next_expiry: u64,
     /// Room for the lines that a wait watches.
     watches: Vec<Watch>,
     /// What tells those who wait by a file descriptor, once somebody does.
@@ -306,6 +309,7 @@ impl Core {
             strays: 0,
             tells_endpoint,
             shared,
+            next_expiry: u64::MAX,
             watches: Vec::new(),
             #[cfg(target_os = "linux")]
             event_fd: None,
@@ -403,6 +407,7 @@ impl Core {
     /// Posts what is kept of all endpoints; see [`Own::feed`].
     pub(crate) fn feed(&mut self, link: &Link) {
         self.look_ahead();
+        self.expire(link);
         for at in 0..self.endpoints.len() {
             self.of(at).feed(link);
         }

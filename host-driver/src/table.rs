@@ -66,8 +66,10 @@ pub(crate) struct Outstanding {
     pub(crate) cancel: Option<Request>,
     /// Its number among those of its pair that wait with the card.
     pub(crate) order: u32,
-    /// A sweep has cancelled it: what the program is told if it ends `Cancelled`.
+    /// A sweep has cancelled it, or its time-out: what the program is told if it ends `Cancelled`.
     pub(crate) told: Option<Status>,
+    /// The cycle in which its time-out is over.
+    pub(crate) expires_at: u64,
     /// Its completion has been looked at.
     pub(crate) noticed: bool,
 }
@@ -86,6 +88,7 @@ impl Outstanding {
             cancel: None,
             order: 0,
             told: None,
+            expires_at: u64::MAX,
             noticed: false,
         }
     }
@@ -157,10 +160,15 @@ impl RequestTable {
         self.slots.iter().filter(kept).count()
     }
 
+    /// The outstanding requests of an endpoint.
+    pub(crate) fn each_of(&self, at: usize) -> impl Iterator<Item = &Outstanding> {
+        let all = self.slots.iter().filter_map(|slot| slot.request.as_ref());
+        all.filter(move |request| request.at == at)
+    }
+
     /// Whether any of an endpoint's outstanding requests is such a one.
     pub(crate) fn any_of(&self, at: usize, is: impl Fn(&Outstanding) -> bool) -> bool {
-        let mut own = self.slots.iter().filter(|slot| slot.is_of(at));
-        own.any(|slot| slot.request.as_ref().is_some_and(&is))
+        self.each_of(at).any(is)
     }
 
     /// The handle of an endpoint's outstanding request that is such a one.

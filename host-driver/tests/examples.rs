@@ -50,6 +50,8 @@ mod revoke;
 mod send_limits;
 #[path = "../examples/shared_buffer.rs"]
 mod shared_buffer;
+#[path = "../examples/timeout.rs"]
+mod timeout;
 #[path = "../examples/unsignaled.rs"]
 mod unsignaled;
 #[path = "../examples/user_memory.rs"]
@@ -159,6 +161,11 @@ fn send_limits_runs() {
 #[test]
 fn shared_buffer_runs() {
     shared_buffer::main().unwrap();
+}
+
+#[test]
+fn timeout_runs() {
+    timeout::main().unwrap();
 }
 
 #[test]

@@ -216,6 +216,7 @@ impl Own<'_> {
             cancel,
             order,
             told,
+            expires_at: _,
             noticed: _,
         } = self.queue.table.remove(handle)?;
         if let Some(target) = work.operation().target() {

@@ -223,7 +223,7 @@ impl Own<'_> {
             if let Some(cancel) = by_sweep {
                 self.queue.table.remove(cancel);
                 self.set_cancel(request, None);
-                self.count_swept(&work);
+                self.count_swept(&work, told);
             }
         }
         if !work.is_sweeps() {
@@ -231,16 +231,21 @@ impl Own<'_> {
         }
         if let Some(target) = work.operation().target()
             && self.queue.table.place(target) == Some(Place::Withdrawn)
-            && let Some(target) = self.queue.table.get_mut(target).map(|found| found.work)
+            && let Some(target) = self.queue.table.get_mut(target)
         {
-            self.count_swept(&target);
+            let (target, told) = (target.work, target.told);
+            self.count_swept(&target, told);
         }
         if work.operation().is_sweeps_look() {
             self.claim_was_swept(entry);
         }
     }
 
-    fn count_swept(&mut self, work: &Work) {
+    /// A cancel that nobody is told of was in time. A sweep's is counted, a time-out's isn't.
+    fn count_swept(&mut self, work: &Work, told: Option<Status>) {
+        if told == Some(Status::TimedOut) {
+            return;
+        }
         let is_send = work.queued_on().is_some();
         self.change_sweep(|Sweep { swept, .. }| match is_send {
             true => swept.sends += 1,

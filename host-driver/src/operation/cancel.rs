@@ -17,6 +17,7 @@ pub(super) const OPCODES: &[Opcode] = &[Opcode::CancelSend, Opcode::Cancel];
 pub(crate) struct Posted {
     target: Request,
     opcode: Opcode,
+    /// The library's own: a sweep's, or a time-out's.
     swept: bool,
 }
 
@@ -55,10 +56,27 @@ impl Endpoint {
         own.ring(link, ring);
         Ok(posted)
     }
+
+    /// Gives a request a time-out, in place of one that it may have: if it hasn't ended when so many cycles have gone by from now, the library cancels it. In time it completes
+    /// as `TimedOut`; what has matched by then, or has left, completes as it would have. No completion tells of the cancel. `u64::MAX` is no time-out.
+    ///
+    /// Any call that posts, polls or waits on the completion queue sees to it; while nobody calls, nothing ends.
+    ///
+    /// # Errors
+    /// [`PostError`]: `NothingToCancel` if the request has been polled for, can't be cancelled, or has a cancel under way; `Closed` if the endpoint is.
+    pub fn set_timeout(&self, request: Request, cycles: u64) -> Result<(), PostError> {
+        let expires_at = self.handle.link().now().saturating_add(cycles);
+        let mut locked = self.handle.lock();
+        let mut own = locked.own();
+        if !own.is_open() {
+            return Err(PostError::Closed);
+        }
+        own.set_expiry(request, expires_at)
+    }
 }
 
 impl Own<'_> {
-    /// Posts a cancel, of the program's or of a sweep's, without ringing.
+    /// Posts a cancel, of the program's or of the library's own, without ringing.
     pub(crate) fn post_cancel(
         &mut self,
         link: &Link,

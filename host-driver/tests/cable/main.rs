@@ -55,6 +55,8 @@ mod revoke;
 mod sends;
 #[path = "../host/shared.rs"]
 mod shared;
+#[path = "../host/timeouts.rs"]
+mod timeouts;
 #[path = "../host/user_memory.rs"]
 mod user_memory;
 #[path = "../host/waiting.rs"]

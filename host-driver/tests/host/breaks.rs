@@ -6,7 +6,7 @@ use crate::event_fd;
 use crate::{
     backlog, claims, completion_queues, connections, documented_statuses, drain, failure, lists,
     messages, multi, optional, ownership, peers, queries, ready, reset, revoke, sends, shared,
-    user_memory, waiting, windows,
+    timeouts, user_memory, waiting, windows,
 };
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Attachment, Break, Flaw};
@@ -133,6 +133,7 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         Promise::AcknowledgedNever => {
             peers::a_process_that_only_receives_learns_that_its_peer_has_failed
         }
+        Promise::NeverExpires => timeouts::what_has_waited_for_its_time_out_completes_as_timed_out,
         Promise::RetiresTooMany => optional::an_unsignaled_send_has_not_ended_with_one_before_it,
         Promise::ClosesInSilence => waiting::a_wait_ends_when_another_thread_closes_the_endpoint,
         Promise::RingsForEach => lists::a_list_is_posted_in_order_by_one_doorbell,

@@ -1616,6 +1616,17 @@ const ROWS: &[Row] = &[
             all([shared.try_into_buffer().err()])
         },
     ),
+    // timeout
+    ("timeout", "`NothingToCancel`", || {
+        let stage = Stage::new(ROOMY);
+        stage.endpoint.cancel(1, stage.target).unwrap();
+        names(stage.endpoint.set_timeout(stage.target, 1).unwrap_err())
+    }),
+    ("timeout", "`Closed`", || {
+        let mut stage = Stage::new(ROOMY);
+        CLOSE(&mut stage);
+        names(stage.endpoint.set_timeout(stage.target, 1).unwrap_err())
+    }),
     // unsignaled
     ("unsignaled", "`Unsupported`", || {
         let (mut a, _b) = connected(&fabric(), 1);

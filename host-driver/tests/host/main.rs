@@ -27,6 +27,7 @@ mod reset;
 mod revoke;
 mod sends;
 mod shared;
+mod timeouts;
 mod user_memory;
 mod waiting;
 mod windows;
