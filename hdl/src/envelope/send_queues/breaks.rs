@@ -19,14 +19,14 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("credit_returned_twice").force_if::<Credit>(
             "returned",
             "progress.credit + 1",
-            "credit_ahead.any() & (credit_ahead <= credit_room)",
+            "gets_credit",
         ),
         // A job that was refused keeps its credit.
         Break::new("refused_keeps_credit").force::<SendQueues>("taken_back", "source.q.taken"),
         // Numbers that run ahead are believed.
         Break::new("numbers_not_checked")
             .force::<Credit>("lies", "false")
-            .force::<Credit>("acknowledged", "progress.acknowledge"),
+            .force::<Credit>("moves_on", "true"),
         // A pair that gets a credit isn't given a turn.
         Break::new("turn_forgotten").force_if::<SendQueues>("push", "false", progress),
         // A fault leaves the waiting sends.

@@ -104,48 +104,79 @@ pub(super) struct Credit {
     pub progress: Signal<In, Progress>,
     /// Sends that have left, or will whatever happens.
     pub sent: Signal<Out, Bits<32>>,
-    pub unacknowledged: Signal<Out, Bits<32>>,
-    pub in_use: Signal<Out, Bits<32>>,
+    pub unacknowledged: Signal<Out, Bits<8>>,
+    pub in_use: Signal<Out, Bits<8>>,
     /// There is a credit, and one more when that is taken.
     pub has_one: Signal<Out, Bit>,
     pub has_two: Signal<Out, Bit>,
     /// `acknowledged` and `returned` as the peer's frame leaves them.
     pub acknowledged: Signal<Out, Bits<32>>,
     pub returned: Signal<Out, Bits<32>>,
+    /// `acknowledged` moves, by so many.
+    pub hears_more: Signal<Out, Bit>,
+    pub newly: Signal<Out, Bits<8>>,
+    /// `returned` moves.
+    pub gets_credit: Signal<Out, Bit>,
+    /// The peer's numbers pass the send that is given next.
+    pub passes_turn: Signal<Out, Bit>,
     /// The peer's numbers can't be true.
     pub lies: Signal<Out, Bit>,
-    granted: Signal<Local, Bits<32>>,
+    // What the peer acknowledges has left; the credit that it returns is of what it acknowledges.
+    moves_on: Signal<Local, Bit>,
+    credits_fit: Signal<Local, Bit>,
     ahead: Signal<Local, Bits<32>>,
     credit_ahead: Signal<Local, Bits<32>>,
-    credit_room: Signal<Local, Bits<32>>,
+    // What has been acknowledged and not returned: before the peer's frame, and if all that it says is so.
+    room_before: Signal<Local, Bits<8>>,
+    room_after: Signal<Local, Bits<8>>,
+    // The send that is given next, against the same two.
+    turn_before: Signal<Local, Bits<32>>,
+    turn_after: Signal<Local, Bits<32>>,
 }
 
 #[block]
 impl Logic for Credit {
     fn update(&mut self) {
         self.sent.next = self.source.val().taken - bit_cast::<32, 8>(self.source.val().given);
-        self.unacknowledged.next = self.sent.val() - self.source.val().acknowledged;
-        self.in_use.next = self.source.val().taken - self.source.val().returned;
-        self.granted.next = bit_cast::<32, 8>(self.source.val().granted);
-        self.has_one.next = self.in_use.val() < self.granted.val();
-        self.has_two.next = self.in_use.val() + 1 < self.granted.val();
+        // No two of the numbers are further apart than `MAX_SENDS`: of their differences the low bits say all.
+        self.unacknowledged.next = self.source.val().taken.get_bits::<8>(0)
+            - self.source.val().acknowledged.get_bits::<8>(0)
+            - self.source.val().given;
+        self.in_use.next =
+            self.source.val().taken.get_bits::<8>(0) - self.source.val().returned.get_bits::<8>(0);
+        self.has_one.next = self.in_use.val() < self.source.val().granted;
+        self.has_two.next = self.in_use.val() + 1 < self.source.val().granted;
 
-        // From what is known up to what can be true the peer's numbers move on, from before that they are late, and anything else is a lie.
+        // From what is known up to what can be true the peer's numbers move on, from before that they are late, and anything else is a lie. Whatever
+        // depends on whether they move on is worked out for both.
         self.ahead.next = self.progress.val().acknowledge - self.source.val().acknowledged;
-        self.acknowledged.next = self.source.val().acknowledged;
-        self.lies.next = false;
-        if self.ahead.val() <= self.unacknowledged.val() {
-            self.acknowledged.next = self.progress.val().acknowledge;
-        } else if !self.ahead.val().get_bit(31) {
-            self.lies.next = true;
-        }
         self.credit_ahead.next = self.progress.val().credit - self.source.val().returned;
-        self.credit_room.next = self.acknowledged.val() - self.source.val().returned;
-        self.returned.next = self.source.val().returned;
-        if self.credit_ahead.val() <= self.credit_room.val() {
-            self.returned.next = self.progress.val().credit;
-        } else if !self.credit_ahead.val().get_bit(31) {
-            self.lies.next = true;
+        self.room_before.next = self.source.val().acknowledged.get_bits::<8>(0)
+            - self.source.val().returned.get_bits::<8>(0);
+        self.room_after.next = self.progress.val().acknowledge.get_bits::<8>(0)
+            - self.source.val().returned.get_bits::<8>(0);
+        self.turn_before.next = self.source.val().acknowledged - self.source.val().turn;
+        self.turn_after.next = self.progress.val().acknowledge - self.source.val().turn;
+        self.moves_on.next = self.ahead.val() <= bit_cast::<32, 8>(self.unacknowledged.val());
+        self.acknowledged.next = self.source.val().acknowledged;
+        self.newly.next = 0.into();
+        self.credits_fit.next =
+            self.credit_ahead.val() <= bit_cast::<32, 8>(self.room_before.val());
+        self.passes_turn.next = !self.turn_before.val().get_bit(31);
+        if self.moves_on.val() {
+            self.acknowledged.next = self.progress.val().acknowledge;
+            self.newly.next = self.ahead.val().get_bits::<8>(0);
+            self.credits_fit.next =
+                self.credit_ahead.val() <= bit_cast::<32, 8>(self.room_after.val());
+            self.passes_turn.next = !self.turn_after.val().get_bit(31);
         }
+        self.hears_more.next = self.moves_on.val() & self.ahead.val().any();
+        self.returned.next = self.source.val().returned;
+        if self.credits_fit.val() {
+            self.returned.next = self.progress.val().credit;
+        }
+        self.gets_credit.next = self.credits_fit.val() & self.credit_ahead.val().any();
+        self.lies.next = (!self.moves_on.val() & !self.ahead.val().get_bit(31))
+            | (!self.credits_fit.val() & !self.credit_ahead.val().get_bit(31));
     }
 }

@@ -193,8 +193,6 @@ pub struct SendQueues {
     credit: Credit,
     in_range: Signal<Local, Bit>,
     is_sound: Signal<Local, Bit>,
-    hears_more: Signal<Local, Bit>,
-    gets_credit: Signal<Local, Bit>,
     too_long: Signal<Local, Bit>,
     sound: Signal<Local, Bit>,
     has_credit: Signal<Local, Bit>,
@@ -281,11 +279,9 @@ pub struct SendQueues {
     /// The pair goes back over what has left.
     is_back: Signal<Local, Bit>,
     repeats_left: Signal<Local, Bit>,
-    beyond_turn: Signal<Local, Bits<32>>,
     passes_turn: Signal<Local, Bit>,
     held: Signal<Local, Bits<8>>,
     full: Signal<Local, Bit>,
-    newly: Signal<Local, Bits<32>>,
     /// Some of the pair are being given again.
     is_repeated: Signal<Local, Bit>,
     heard: Signal<Local, Bit>,

@@ -38,8 +38,7 @@ impl SendQueues {
         self.is_back.next = self.source.q.val().turn != self.source.q.val().taken;
         self.repeats_left.next =
             self.is_back.val() & (self.source.q.val().turn != self.credit.sent.val());
-        self.beyond_turn.next = self.credit.acknowledged.val() - self.source.q.val().turn;
-        self.passes_turn.next = !self.beyond_turn.val().get_bit(31);
+        self.passes_turn.next = self.credit.passes_turn.val();
         self.held.next = self.source.q.val().taken.get_bits::<8>(0)
             - self.source.q.val().acknowledged.get_bits::<8>(0)
             + self.source.q.val().count;
@@ -52,9 +51,6 @@ impl SendQueues {
         self.asks.next = self.source.q.val().count.any()
             & (self.source.q.val().taken == self.source.q.val().acknowledged)
             & !self.credit.has_one.val();
-        self.hears_more.next = self.credit.acknowledged.val() != self.source.q.val().acknowledged;
-        self.newly.next = self.credit.acknowledged.val() - self.source.q.val().acknowledged;
-        self.gets_credit.next = self.credit.returned.val() != self.source.q.val().returned;
         self.too_long.next = self.request.val().length > EAGER_MAX;
         self.weighed.d.next = Weighed {
             in_range: self.in_range.val(),
@@ -71,15 +67,15 @@ impl SendQueues {
             full: self.full.val(),
             too_long: self.too_long.val(),
             sent: self.credit.sent.val(),
-            unacknowledged: bit_cast::<8, 32>(self.credit.unacknowledged.val()),
-            in_use: bit_cast::<8, 32>(self.credit.in_use.val()),
+            unacknowledged: self.credit.unacknowledged.val(),
+            in_use: self.credit.in_use.val(),
             has_one: self.credit.has_one.val(),
             has_two: self.credit.has_two.val(),
             acknowledged: self.credit.acknowledged.val(),
-            hears_more: self.hears_more.val(),
-            newly: bit_cast::<8, 32>(self.newly.val()),
+            hears_more: self.credit.hears_more.val(),
+            newly: self.credit.newly.val(),
             returned: self.credit.returned.val(),
-            gets_credit: self.gets_credit.val(),
+            gets_credit: self.credit.gets_credit.val(),
             lies: self.credit.lies.val(),
         };
 
