@@ -457,7 +457,7 @@ fn searches_choices_and_removals_overlap_as_a_vector_would_have_it_tiny() {
 
 #[test]
 fn searches_choices_and_removals_overlap_as_a_vector_would_have_it_ecp5() {
-    every_overlap(&config::ECP5, 40_000);
+    every_overlap(&config::ECP5, 100_000);
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Size {
             name: config.name,
             endpoints: config.endpoints as u64,
             pairs: config.pairs as u64,
-            comparators: 8,
+            comparators: config.comparators as u64,
         }
     }
 

@@ -108,7 +108,7 @@ pub(super) struct Slots {
     pub seen: Pulse<Out, Vacancy>,
     #[is(Table::new(config.pairs))]
     used: Table<Bits<16>>,
-    #[is(Ram::new(config.pairs))]
+    #[is(Ram::distributed(config.pairs))]
     granted: Ram<Granted>,
     state: Reg<State>,
     /// A pair's new slots, until they are written.

@@ -86,7 +86,7 @@ pub struct Framer {
     clearing: Reg<Bits<16>>,
     #[is(Ram::new(config.pairs))]
     peers: Ram<Peer>,
-    #[is(Ram::new(config.pairs))]
+    #[is(Ram::distributed(config.pairs))]
     numbers: Ram<Numbers>,
     mac: Reg<Bits<48>>,
 

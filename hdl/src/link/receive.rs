@@ -129,7 +129,7 @@ pub struct Receive {
     screen: Screen,
     #[is(Ram::new(config.pairs))]
     peers: Ram<Peer>,
-    #[is(Ram::new(config.pairs))]
+    #[is(Ram::distributed(config.pairs))]
     expected: Ram<Expected>,
     #[is(Ram::new(config.pairs))]
     failed: Ram<Bit>,

@@ -97,16 +97,32 @@ pub fn tops() -> Vec<Top> {
         Top::of("quota_tiny", Class::Test, move || quota(&config::TINY)),
         Top::of("quota_ecp5", Class::Test, move || quota(&config::ECP5)),
         Top::of("unexpected_tiny", Class::Test, || {
-            UnexpectedRows::new(config::TINY.endpoints, config::TINY.pairs, 8)
+            UnexpectedRows::new(
+                config::TINY.endpoints,
+                config::TINY.pairs,
+                config::TINY.comparators,
+            )
         }),
         Top::of("unexpected_ecp5", Class::Test, || {
-            UnexpectedRows::new(config::ECP5.endpoints, config::ECP5.pairs, 8)
+            UnexpectedRows::new(
+                config::ECP5.endpoints,
+                config::ECP5.pairs,
+                config::ECP5.comparators,
+            )
         }),
         Top::broken("unexpected_tiny_broken", breaks::unexpected, || {
-            UnexpectedRows::new(config::TINY.endpoints, config::TINY.pairs, 8)
+            UnexpectedRows::new(
+                config::TINY.endpoints,
+                config::TINY.pairs,
+                config::TINY.comparators,
+            )
         }),
         Top::mutants("unexpected_tiny_mutants", || {
-            UnexpectedRows::new(config::TINY.endpoints, config::TINY.pairs, 8)
+            UnexpectedRows::new(
+                config::TINY.endpoints,
+                config::TINY.pairs,
+                config::TINY.comparators,
+            )
         }),
         Top::mutants("lists_tiny_mutants", || Lists::new(&config::TINY)),
         Top::of("unexpected_odd", Class::Test, || {

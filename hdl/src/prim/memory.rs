@@ -40,10 +40,16 @@ pub(super) struct Text {
 /// Words of the distributed memory of an ECP5's slice, which are 4 bits wide. A larger memory reads several and chooses one.
 pub(super) const SLICE_WORDS: usize = 16;
 
+/// Words of a memory that is made of look-up tables unless a word has more than [`SMALL_BITS`]: in a block RAM, of which a card has too few, it
+/// would leave three quarters empty. Of a smaller one synthesis makes look-up tables by itself.
+const SMALL_WORDS: usize = 128;
+/// See [`SMALL_WORDS`]. Each bit takes some 12 look-up tables, and 4 to choose a word.
+const SMALL_BITS: usize = 32;
+
 /// What a memory is to be made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
-    /// What synthesis thinks best for its size.
+    /// Look-up tables if it has [`SMALL_WORDS`] of few bits, otherwise what synthesis thinks best for its size.
     Any,
     /// Block RAM, however small it is.
     Block,
@@ -107,7 +113,9 @@ impl Text {
             ),
             false => ("", String::new()),
         };
+        let is_small = self.depth == SMALL_WORDS && self.width <= SMALL_BITS;
         let style = match self.style {
+            Style::Any if is_small => "(* ram_style = \"distributed\" *) ",
             Style::Any => "",
             Style::Block => "(* ram_style = \"block\" *) ",
             Style::Distributed => "(* ram_style = \"distributed\" *) ",

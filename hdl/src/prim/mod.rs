@@ -167,7 +167,12 @@ mod tests {
         assert_eq!(style(&BlockRam::<Bits<8>>::new(16)), None);
         assert_eq!(style(&BlockRam::<Bits<8>>::new(17)), Some("block".into()));
         assert_eq!(style(&Ram::<Bits<8>>::new(17)), None);
-        let distributed = Ram::<Bits<8>>::distributed(17);
-        assert_eq!(style(&distributed), Some("distributed".into()));
+        let distributed = Some("distributed".into());
+        assert_eq!(style(&Ram::<Bits<8>>::distributed(17)), distributed);
+        assert_eq!(style(&Ram::<Bits<32>>::new(65)), distributed);
+        assert_eq!(style(&Ram::<Bits<33>>::new(65)), None);
+        assert_eq!(style(&Ram::<Bits<8>>::new(129)), None);
+        assert_eq!(style(&Ram::<Bits<8>>::block(16)), None);
+        assert_eq!(style(&Ram::<Bits<8>>::block(17)), Some("block".into()));
     }
 }

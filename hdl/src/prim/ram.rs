@@ -57,6 +57,21 @@ impl<T: Synth> Ram<T> {
         }
     }
 
+    /// The same, made of block RAM if it has more than 16 words: its address may come late in the cycle.
+    ///
+    /// # Panics
+    /// As [`Ram::new`].
+    pub fn block(depth: usize) -> Self {
+        let style = match memory::capacity(depth) {
+            0..=memory::SLICE_WORDS => memory::Style::Any,
+            _ => memory::Style::Block,
+        };
+        Ram {
+            _style: style,
+            ..Self::new(depth)
+        }
+    }
+
     /// A memory whose printed text breaks a contract, for tests.
     pub(super) fn mutated(depth: usize, mutation: Mutation) -> Self {
         Self::build(depth, mutation)

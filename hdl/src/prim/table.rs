@@ -52,6 +52,17 @@ impl<T: Synth> Table<T> {
     pub fn new(depth: usize) -> Self {
         Self::build(depth)
     }
+
+    /// The same, made of block RAM if it has more than 16 words: its address may come late in the cycle.
+    ///
+    /// # Panics
+    /// As [`Table::new`].
+    pub fn block(depth: usize) -> Self {
+        Table {
+            memory: Ram::block(depth),
+            ..Self::new(depth)
+        }
+    }
 }
 
 #[block(depth = self.depth.val().index())]

@@ -268,7 +268,8 @@ pub(super) struct Admit {
     /// With it, for `PairRead`: a `PairReport` of what is kept here. Zero otherwise.
     pub control_result: Signal<Out, Bits<64>>,
 
-    #[is(Table::new(config.pairs))]
+    /// Which pair is read is known late, so it is of block RAM: look-up tables would make that path longer by 4 ns.
+    #[is(Table::block(config.pairs))]
     pairs: Table<Pair>,
     backlog: Backlog,
     #[is(Multis::new(config.endpoints))]

@@ -243,6 +243,7 @@ impl Answer {
             State::Handle => {
                 self.asks_slot.next = true;
                 self.messages.read_address.next = self.handle_place.val();
+                self.at.d.next = self.handle_place.val();
                 self.slot_held.d.next = self.slot_answer.data.val();
                 if self.slot_answer.valid.val() {
                     self.state.d.next = State::Named;

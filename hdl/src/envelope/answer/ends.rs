@@ -11,7 +11,7 @@ impl Answer {
     /// Bytes to move: those of the message that the buffer holds.
     pub(super) fn measure(&mut self) {
         self.capacity.next = self.now.val().length;
-        self.size.next = self.message_found.val().length;
+        self.size.next = bit_cast::<16, 11>(self.message_found.val().length);
         if self.state.q.val() == State::Met {
             self.capacity.next = self.receive_found.val().length;
             self.size.next = self.now.val().arrived;
@@ -65,12 +65,12 @@ impl Answer {
             kind: self.now.val().kind,
             handle: 0.into(),
             of_message: true,
-            pair: self.message_found.val().pair,
+            pair: self.at.q.val() >> 4,
             context: self.message_found.val().context,
             match_bits: self.message_found.val().match_bits,
             immediate: self.message_found.val().immediate,
-            length: self.message_found.val().length,
-            slot: self.message_found.val().slot,
+            length: bit_cast::<16, 11>(self.message_found.val().length),
+            slot: self.at.q.val().get_bits::<4>(0),
             settles: self.now.val().multi,
             fills: false,
             accepted: false,

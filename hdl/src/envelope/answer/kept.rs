@@ -32,12 +32,10 @@ impl Answer {
 
         // A message in its slot isn't claimed.
         self.slotted.next = Message {
-            pair: self.now.val().pair,
             context: self.now.val().context,
             match_bits: self.now.val().match_bits,
             immediate: self.now.val().immediate,
-            length: self.now.val().arrived,
-            slot: self.now.val().slot,
+            length: bit_cast::<11, 16>(self.now.val().arrived),
             claim: 0.into(),
         };
         self.claimed.next = self.message_found.val();

@@ -83,15 +83,14 @@ struct Receive {
     min_free: Bits<32>,
 }
 
-/// What is kept of a message in a slot beside its key.
+/// What is kept of a message in a slot. Its place, where it is kept, says its pair and its slot.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Message {
-    pair: Bits<16>,
     context: Bits<16>,
     match_bits: Bits<64>,
     immediate: Bits<64>,
-    length: Bits<16>,
-    slot: Bits<4>,
+    /// At most `EAGER_MAX`.
+    length: Bits<11>,
     /// Number of the claim, 0 if the message isn't claimed.
     claim: Bits<16>,
 }
