@@ -26,11 +26,22 @@ pub fn proofs() -> Vec<Proof> {
     crate::matching::proof::proofs()
 }
 
+/// Stack of the thread that prints: a whole card, which is made in one place, has more than a test's thread has.
+const STACK_BYTES: usize = 64 << 20;
+
 /// The printed text of a top.
 ///
 /// # Panics
 /// If there is no such top, or it can't be printed.
 pub fn text_of(name: &str) -> String {
+    std::thread::scope(|scope| {
+        let printer = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let printer = printer.spawn_scoped(scope, || print(name));
+        printer.expect("a thread").join().expect("it prints")
+    })
+}
+
+fn print(name: &str) -> String {
     let top = tops().into_iter().find(|top| top.name == name);
     let top = top.unwrap_or_else(|| panic!("no top is called {name}"));
     (top.text)().unwrap_or_else(|error| panic!("{}", refusal(name, &*error)))

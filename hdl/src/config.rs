@@ -46,9 +46,6 @@ pub struct Config {
     pub capabilities: u32,
 }
 
-/// What the gates have: all but the table of grants.
-const BUILT: u32 = capability::ALL & !capability::CAPABILITY_GRANTS;
-
 /// For fast tests and formal proofs.
 pub const TINY: Config = Config {
     name: "tiny",
@@ -64,7 +61,7 @@ pub const TINY: Config = Config {
     regions: 32,
     rules: 4,
     grants: 64,
-    capabilities: BUILT,
+    capabilities: capability::ALL,
 };
 
 /// For boards, and the default of the simulator.
@@ -81,8 +78,8 @@ pub const ECP5: Config = Config {
     comparators: 4,
     regions: 256,
     rules: 16,
-    grants: 1024,
-    capabilities: BUILT,
+    grants: 256,
+    capabilities: capability::ALL,
 };
 
 /// Small, with room for few receives: for tests of what happens when there is none. No card is built with it.

@@ -8,7 +8,7 @@
 //!   processor ──► Fanout ──► control ──► all  │      ▼              │                  │
 //!                                             │  Delivery ◄───── Receive ◄─────────────┘◄── FrameGate ◄── s_axis
 //!   m_axi ◄── DmaRead, DmaWrite ◄─────────────┤   ▲    ▲  └─► Acknowledge ─► Framer
-//!                                             │  Lists Regions        Faults ─► four of them
+//!                                             │  Lists Regions        Faults ─► five of them
 //!   interrupts ◄──────────────────────────────┴─ Completions, Events
 //!   processor ──► FirmwareOut ─► FrameMux; Receive ─► FirmwareIn ──► processor; Events ──► processor
 //! ```
@@ -530,6 +530,9 @@ impl Logic for Datapath {
         self.acknowledge.fault.valid.next = self.faults.fault_valid[3].val();
         self.faults.fault_ready[3].next = self.acknowledge.fault.ready.val();
         self.acknowledge.fault.data.next = self.faults.fault.val();
+        self.regions.fault.valid.next = self.faults.fault_valid[4].val();
+        self.faults.fault_ready[4].next = self.regions.fault.ready.val();
+        self.regions.fault.data.next = self.faults.fault.val();
 
         // Back to the host.
         self.fetch.completion_free.next = self.completions.completion_free.val();

@@ -8,9 +8,9 @@
 
 use abi::{
     card_setup_layout, completion_layout, endpoint_setup_layout, event_layout, event_setup_layout,
-    frame_header_layout, list_request_layout, match_setup_layout, pair_report_layout,
-    pair_setup_layout, region_setup_layout, ring_setup_layout, rule_setup_layout,
-    send_request_layout, send_segments_layout,
+    frame_header_layout, grant_setup_layout, list_request_layout, match_setup_layout,
+    pair_report_layout, pair_setup_layout, permission_setup_layout, region_setup_layout,
+    ring_setup_layout, rule_setup_layout, send_request_layout, send_segments_layout,
 };
 use rust_hdl::prelude::*;
 
@@ -140,6 +140,8 @@ pair_setup_layout!(logic_struct);
 pair_report_layout!(logic_struct);
 region_setup_layout!(logic_struct);
 rule_setup_layout!(logic_struct);
+grant_setup_layout!(logic_struct);
+permission_setup_layout!(logic_struct);
 
 macro_rules! streams {
     ($($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident : $ty:ty,)* })*) => {$(

@@ -73,6 +73,8 @@ struct Card {
     cut: u64,
     /// Nothing may leave the card.
     silent: bool,
+    /// A word is offered to the wire, which hasn't taken it.
+    stands: bool,
     transferred: bool,
     answer: Option<u64>,
     control_done: Option<u64>,
@@ -102,6 +104,7 @@ impl Card {
             whole: 0,
             cut: 0,
             silent: false,
+            stands: false,
             transferred: false,
             answer: None,
             control_done: None,
@@ -137,11 +140,13 @@ impl Card {
             "tvalid went low in a frame, cycle {}",
             self.cycle
         );
+        let begins = valid && self.leaving.is_empty() && !self.stands;
         assert!(
-            !valid || !self.leaving.is_empty() || !self.silent,
+            !begins || !self.silent,
             "a frame begins in cycle {}",
             self.cycle
         );
+        self.stands = valid && !takes;
         let word = ["m_axis_tdata", "m_axis_tkeep", "m_axis_tlast"].map(|pin| bench.get(pin));
         if self.steady.watch("m_axis", valid, takes, &word).is_some() {
             self.leaving.push((word[0], word[1]));

@@ -5,12 +5,16 @@ mod bits;
 mod support;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use abi::control::{KEY_INDEX_BITS, Operation, RegionSetup, key_index, key_tag, region_key};
+use abi::control::{
+    GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, KEY_INDEX_BITS, Operation, PermissionSetup,
+    RegionSetup, key_index, key_tag, region_key, shared_grants,
+};
+use abi::key::{REMOTE_KEY_TAG_BITS, remote_key, remote_key_index};
 use bits::{pack, unpack};
-use card_model::{Access, Break, Regions};
-use hdl::config;
+use card_model::{Access, Break, Refused, Regions, RemoteAccess};
+use hdl::config::{self, Config};
 use hdl::protect::LATENCY;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -28,18 +32,30 @@ fn words(query: &Access) -> Vec<u64> {
     ])
 }
 
-/// Words of what Delivery asks.
+/// Words of what Delivery asks for a process, or for a peer.
 fn of_delivery(asked: &Asked) -> Vec<u64> {
-    let query = &asked.query;
+    let (query, remote) = match asked {
+        Asked::Process(query) => (*query, None),
+        Asked::Peer(access) => {
+            let offset = Access {
+                domain: 0,
+                key: 0,
+                rights: access.rights,
+                address: access.offset,
+                length: access.length,
+            };
+            (offset, Some(access))
+        }
+    };
     pack(&[
         (query.domain.into(), 8),
         (query.key.into(), 32),
         (query.rights.into(), 8),
         (query.address, 64),
         (query.length, 64),
-        (asked.peer.is_some().into(), 1),
-        (asked.peer.unwrap_or_default().into(), 16),
-        (query.key.into(), 64),
+        (remote.is_some().into(), 1),
+        (remote.map_or(0, |access| access.pair.into()), 16),
+        (remote.map_or(0, |access| access.key), 64),
     ])
 }
 
@@ -70,6 +86,14 @@ fn relaxed(regions: &Regions, query: &Access, relax: fn(&mut RegionSetup, &Acces
 
 fn open(size: &Size) -> Bench {
     let mut bench = Bench::open(&size.model);
+    let Config {
+        regions,
+        grants,
+        pairs,
+        ..
+    } = *size.config;
+    let permissions = shared_grants(grants as u32) as usize * pairs;
+    let most = regions.max(grants).max(permissions);
     for cycle in 0.. {
         bench.eval();
         if bench.is("initialized") {
@@ -79,7 +103,7 @@ fn open(size: &Size) -> Bench {
             !bench.is("transmit_query_ready"),
             "not before it is cleared"
         );
-        assert!(cycle <= size.config.regions, "one region a cycle");
+        assert!(cycle <= most, "one word of each table a cycle");
         bench.step();
     }
     bench
@@ -102,7 +126,7 @@ fn region(rng: &mut ChaCha8Rng) -> RegionSetup {
         length: near(rng, length),
         tag: [0, 1, 0xf_ffff][rng.random_range(0..3)],
         domain: rng.random_range(0..2),
-        rights: rng.random_range(0..4),
+        rights: rng.random_range(0..4) | [0, 4, 12, 12, 12][rng.random_range(0..5)],
         ..RegionSetup::default()
     }
 }
@@ -138,11 +162,12 @@ fn query(rng: &mut ChaCha8Rng, regions: u16, model: &Regions) -> Access {
     }
 }
 
-/// What was asked: how often each clause decided, and answers of either kind.
+/// What was asked: how often each clause decided, answers of either kind, and what peers were told.
 #[derive(Debug, Default)]
 struct Seen {
     clauses: [u32; RELAXED.len()],
     answers: [u32; 2],
+    peers: BTreeMap<Option<Refused>, u32>,
 }
 
 /// Who asks.
@@ -153,10 +178,9 @@ const DELIVERY: usize = 1;
 
 /// A question.
 #[derive(Clone, Copy)]
-struct Asked {
-    query: Access,
-    /// The pair of a peer, which asks with the same numbers and may do nothing yet.
-    peer: Option<u16>,
+enum Asked {
+    Process(Access),
+    Peer(RemoteAccess),
 }
 
 /// A pin that stays low or high for some cycles.
@@ -177,16 +201,233 @@ impl Quiet {
     }
 }
 
-/// Random queries of all clients while the table changes, held to the model, which is broken on purpose.
+/// The last grants that were made, and the last access that was allowed.
+#[derive(Default)]
+struct Granted(Vec<(u16, GrantSetup)>, Option<RemoteAccess>);
+
+impl Granted {
+    /// A grant of a region that is there, to the peer of one of the first pairs, or to many.
+    fn next(&mut self, rng: &mut ChaCha8Rng, size: &Size, model: &Regions) -> (u16, GrantSetup) {
+        let Config {
+            regions, grants, ..
+        } = size.config;
+        let row = place(rng, *grants as u16);
+        let region = place(rng, *regions as u16);
+        let like = model.get(region).unwrap_or_else(|| self::region(rng));
+        let shared = rng.random_bool(0.4);
+        let one_shot = rng.random_bool(0.3);
+        let holder = match shared {
+            true => place(rng, shared_grants(*grants as u32) as u16),
+            false => pair(rng, size),
+        };
+        let offset = near(rng, like.length / 4);
+        let setup = GrantSetup {
+            offset,
+            length: near(rng, like.length / 2),
+            tag: [0, 1, (1 << REMOTE_KEY_TAG_BITS) - 1][rng.random_range(0..3)],
+            region,
+            region_tag: like.tag ^ u32::from(rng.random_bool(0.05)),
+            holder,
+            rights: [4, 4, 8, 12][rng.random_range(0..4)],
+            flags: u8::from(shared) * GRANT_SHARED | u8::from(one_shot) * GRANT_ONE_SHOT,
+            ..GrantSetup::default()
+        };
+        self.0.retain(|(other, _)| *other != row);
+        self.0.push((row, setup));
+        if self.0.len() > 6 {
+            self.0.remove(0);
+        }
+        (row, setup)
+    }
+
+    /// There is none of this key any more. Its row is named now and then all the same.
+    fn forget(&mut self, key: u64) {
+        if key % 8 != 0 {
+            self.0
+                .retain(|(row, grant)| remote_key(*row, grant.tag) != key);
+        }
+    }
+
+    /// An access that one of them allows, but for at most one thing.
+    fn access(&self, rng: &mut ChaCha8Rng, size: &Size) -> RemoteAccess {
+        let (row, like) = match self.0.len() {
+            0 => (0, GrantSetup::default()),
+            n => self.0[rng.random_range(0..n)],
+        };
+        let inside = rng.random_range(0..=like.length.min(100));
+        let offset = like.offset.wrapping_add(inside);
+        let mut access = RemoteAccess {
+            pair: match like.flags & GRANT_SHARED {
+                0 => like.holder,
+                _ => pair(rng, size),
+            },
+            key: remote_key(row, like.tag),
+            rights: like.rights,
+            offset,
+            length: like.length.wrapping_sub(inside),
+        };
+        match rng.random_range(0..24) {
+            0 | 9 | 10 => access.pair = pair(rng, size),
+            1 => access.key ^= 1 << rng.random_range(16..64),
+            // A row beyond the table, whose low bits name this one.
+            2 => access.key ^= (size.config.grants as u64).next_power_of_two(),
+            3 | 11 => access.rights |= [4, 8, 16][rng.random_range(0..3)],
+            4 => access.offset = near(rng, like.offset),
+            5 => access.length = near(rng, access.length),
+            6 => access.length = (u64::MAX - access.offset).saturating_add(rng.random_range(0..3)),
+            7 => (access.offset, access.length) = (0, 1),
+            8 => access.key ^= 1 << rng.random_range(0..6),
+            _ => {}
+        }
+        access
+    }
+}
+
+/// One of the first pairs, or the first beyond the table, whose low bits name one of them.
+fn pair(rng: &mut ChaCha8Rng, size: &Size) -> u16 {
+    match rng.random_range(0..12) {
+        0 => (size.config.pairs + rng.random_range(0..3)) as u16,
+        1 => (size.config.pairs - 1) as u16,
+        _ => rng.random_range(0..3),
+    }
+}
+
+/// A change of the tables.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    operation: Operation,
+    index: u16,
+    data: [u64; 5],
+}
+
+impl Change {
+    fn next(rng: &mut ChaCha8Rng, size: &Size, model: &Regions, granted: &mut Granted) -> Self {
+        let mut data = [0; 5];
+        let mut put = |words: &[u64]| data[..words.len()].copy_from_slice(words);
+        let (operation, index) = match rng.random_range(0..30) {
+            // Sometimes beyond the table, which changes nothing.
+            0..4 => {
+                put(&region(rng).to_words());
+                (Operation::RegionSet, place(rng, size.config.regions as u16))
+            }
+            4 => (
+                Operation::RegionClear,
+                place(rng, size.config.regions as u16),
+            ),
+            5..16 => {
+                let (row, setup) = granted.next(rng, size, model);
+                put(&setup.to_words());
+                (Operation::GrantSet, row)
+            }
+            16..18 => {
+                let row = match granted.1 {
+                    Some(access) if rng.random_bool(0.7) => remote_key_index(access.key),
+                    _ => place(rng, size.config.grants as u16),
+                };
+                (Operation::GrantClear, row)
+            }
+            18..22 => {
+                let last = granted.0.iter().rev();
+                let mut shared = last.filter(|(_, grant)| grant.flags & GRANT_SHARED != 0);
+                let number = match shared.next() {
+                    Some((_, grant)) if rng.random_bool(0.9) => grant.holder,
+                    _ => place(rng, shared_grants(size.config.grants as u32) as u16),
+                };
+                let permission = PermissionSetup {
+                    shared: number,
+                    allowed: rng.random_bool(0.8).into(),
+                    ..PermissionSetup::default()
+                };
+                put(&permission.to_words());
+                (Operation::PermissionSet, pair(rng, size))
+            }
+            22..24 => {
+                let holder = granted.1.map(|access| access.pair);
+                let peer = holder.unwrap_or_else(|| pair(rng, size));
+                (Operation::SenderRevoke, peer)
+            }
+            24..28 => (Operation::PairSet, pair(rng, size)),
+            28 => (Operation::PairClear, pair(rng, size)),
+            _ => (Operation::Fence, 0),
+        };
+        Self {
+            operation,
+            index,
+            data,
+        }
+    }
+
+    const fn of(operation: Operation, index: u16) -> Self {
+        Self {
+            operation,
+            index,
+            data: [0; 5],
+        }
+    }
+
+    /// Whether it waits until nothing is on its way.
+    fn needs_quiet(&self) -> bool {
+        !matches!(
+            self.operation,
+            Operation::PairSet | Operation::PairClear | Operation::GrantSet
+        )
+    }
+
+    fn make(&self, model: &mut Regions) {
+        let Self { index, data, .. } = *self;
+        let words = |n: usize| data[..n].to_vec();
+        let grants = &mut model.grants;
+        match self.operation {
+            Operation::RegionSet => {
+                let setup = RegionSetup::from_words(&words(3).try_into().unwrap());
+                model.set(index, Some(setup));
+            }
+            Operation::RegionClear => model.set(index, None),
+            Operation::GrantSet => {
+                let setup = GrantSetup::from_words(&words(4).try_into().unwrap());
+                grants.set(index, setup);
+            }
+            Operation::GrantClear => grants.clear(index),
+            Operation::PermissionSet => {
+                let setup = PermissionSetup::from_words(&words(1).try_into().unwrap());
+                grants.permit(index, setup);
+            }
+            Operation::SenderRevoke => grants.revoke(index),
+            Operation::PairSet => grants.connect(index),
+            Operation::PairClear => grants.close(index),
+            _ => {}
+        }
+    }
+}
+
+/// What the answer to a question has to be: who asked, and when.
+struct Due {
+    client: usize,
+    cycle: u64,
+    asked: Asked,
+    /// Card address, if it is allowed.
+    address: Option<u64>,
+}
+
+/// Random queries of all clients while the tables change and pairs fail, held to the model, which is broken on purpose.
 fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
     let mut bench = open(size);
-    let regions = size.config.regions as u16;
-    let mut model = Regions::new(regions.into());
+    let Config {
+        regions,
+        grants,
+        pairs,
+        ..
+    } = *size.config;
+    let mut model = Regions::with_grants(regions, grants, pairs);
     model.break_on_purpose(broken);
-    let mut control: Option<(Operation, u16, RegionSetup)> = None;
+    let mut granted = Granted::default();
+    let mut first: Vec<Change> = (0..3)
+        .map(|pair| Change::of(Operation::PairSet, pair))
+        .collect();
+    let mut control: Option<Change> = None;
+    let mut fault: Option<u16> = None;
     let mut offered: [Option<Asked>; 3] = [None; 3];
-    // Who asked, when, and what the answer has to be.
-    let mut asked: VecDeque<(usize, u64, bool, Asked)> = VecDeque::new();
+    let mut asked: VecDeque<Due> = VecDeque::new();
     let rates = [rate(rng), rate(rng), rate(rng)];
     let mut waited = [0; 3];
     // What was allowed is on its way for some time, and then isn't for some time.
@@ -194,34 +435,37 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
     let (mut pulses, mut refusals) = (0, 0);
     let mut seen = Seen::default();
     for cycle in 0..10_000_u64 {
-        if control.is_none() && rng.random_bool(0.02) {
-            let set = rng.random_bool(0.7);
-            let operation = match set {
-                true => Operation::RegionSet,
-                false => Operation::RegionClear,
-            };
-            // Sometimes beyond the table, which changes nothing.
-            let at = place(rng, regions);
-            control = Some((operation, at, region(rng)));
+        if control.is_none() && !first.is_empty() {
+            control = first.pop();
+        } else if control.is_none() && rng.random_bool(0.03) {
+            control = Some(Change::next(rng, size, &model, &mut granted));
         }
         bench.set("control_valid", control.is_some());
-        if let Some((operation, at, setup)) = control {
-            let mut fields = vec![(operation.code().into(), 8), (at.into(), 16)];
-            fields.extend(setup.to_words().map(|word| (word, 64)));
+        if let Some(change) = control {
+            let mut fields = vec![
+                (change.operation.code().into(), 8),
+                (change.index.into(), 16),
+            ];
+            fields.extend(change.data.map(|word| (word, 64)));
             bench.set_wide("control", &pack(&fields));
         }
+        if fault.is_none() && rng.random_bool(0.0005) {
+            fault = Some(pair(rng, size));
+        }
+        bench.set("fault_valid", fault.is_some());
+        bench.set_wide("fault", &pack(&[(fault.unwrap_or(0).into(), 16), (0, 8)]));
         for (k, name) in CLIENTS.into_iter().enumerate() {
             if offered[k].is_none() && rng.random_bool(rates[k]) {
-                offered[k] = Some(Asked {
-                    query: query(rng, regions, &model),
-                    peer: (k == DELIVERY && rng.random_bool(0.3)).then(|| rng.random()),
+                offered[k] = Some(match k == DELIVERY && rng.random_bool(0.5) {
+                    true => Asked::Peer(granted.access(rng, size)),
+                    false => Asked::Process(query(rng, regions as u16, &model)),
                 });
             }
             bench.set(&format!("{name}_query_valid"), offered[k].is_some());
             if let Some(asked) = &offered[k] {
-                let words = match k {
-                    DELIVERY => of_delivery(asked),
-                    _ => words(&asked.query),
+                let words = match asked {
+                    Asked::Process(query) if k != DELIVERY => words(query),
+                    asked => of_delivery(asked),
                 };
                 bench.set_wide(&format!("{name}_query"), &words);
             }
@@ -230,34 +474,44 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
         bench.set("quiet", is_quiet);
         bench.eval();
         pulses += u32::from(bench.is("refused_valid"));
-        let due = asked.front().copied();
-        let due = due.filter(|(_, at, ..)| at + LATENCY == cycle);
+        let due = asked.front().filter(|due| due.cycle + LATENCY == cycle);
         for (k, name) in CLIENTS.into_iter().enumerate() {
             let answered = bench.is(&format!("{name}_allowed_valid"));
-            let its = due.filter(|(who, ..)| *who == k);
+            let its = due.filter(|due| due.client == k);
             assert_eq!(answered, its.is_some(), "{name} in cycle {cycle}");
-            if let Some((_, _, right, asked)) = its {
-                let allowed = match k {
-                    DELIVERY => {
-                        let permission: [u64; 2] = bench.get_wide("delivery_allowed");
-                        let [allowed, address] = unpack(&permission, [1, 64]);
-                        assert!(!right || address == asked.query.address, "cycle {cycle}");
-                        allowed == 1
-                    }
-                    _ => bench.is(&format!("{name}_allowed")),
-                };
-                assert_eq!(allowed, right, "cycle {cycle}");
-                let told = !right && asked.peer.is_none();
-                assert_eq!(bench.is("refused_valid"), told, "cycle {cycle}");
+            let Some(due) = its else { continue };
+            let right = due.address.is_some();
+            let allowed = match k {
+                DELIVERY => {
+                    let permission: [u64; 2] = bench.get_wide("delivery_allowed");
+                    let [allowed, address] = unpack(&permission, [1, 64]);
+                    assert!(!right || due.address == Some(address), "cycle {cycle}");
+                    allowed == 1
+                }
+                _ => bench.is(&format!("{name}_allowed")),
+            };
+            assert_eq!(allowed, right, "cycle {cycle}");
+            let told = match due.asked {
+                Asked::Process(query) if !right => Some(query),
+                _ => None,
+            };
+            assert_eq!(bench.is("refused_valid"), told.is_some(), "cycle {cycle}");
+            if let Some(query) = told {
                 let refused: [u64; 3] = bench.get_wide("refused");
-                assert_eq!(refused.to_vec(), words(&asked.query), "cycle {cycle}");
-                refusals += u32::from(told);
+                assert_eq!(refused.to_vec(), words(&query), "cycle {cycle}");
+                refusals += 1;
             }
         }
-        let own_done = control.is_some() && bench.is("control_ready");
-        assert!(!own_done || is_quiet, "a change in cycle {cycle}");
-        assert!(!own_done || asked.is_empty(), "a change in cycle {cycle}");
-        if due.is_some() {
+        let made = control.filter(|_| bench.is("control_ready"));
+        let failed = fault.filter(|_| bench.is("fault_ready"));
+        let still = made.is_none_or(|change| is_quiet || !change.needs_quiet());
+        assert!(still, "a change in cycle {cycle}");
+        let changes = made.is_some() || failed.is_some();
+        assert!(!changes || asked.is_empty(), "a change in cycle {cycle}");
+        assert!(made.is_none() || failed.is_none(), "two in cycle {cycle}");
+        let is_answered = due.is_some();
+        let peer_waits = asked.iter().any(|due| matches!(due.asked, Asked::Peer(_)));
+        if is_answered {
             asked.pop_front();
         }
         let mut queries = 0;
@@ -265,34 +519,54 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
             let taken = bench.is(&format!("{name}_query_ready"));
             let Some(asks) = offered[k].filter(|_| taken) else {
                 waited[k] += u32::from(offered[k].is_some());
-                assert!(waited[k] < 20, "{name} gets its turn");
+                assert!(waited[k] < 40, "{name} gets its turn");
                 continue;
             };
             queries += 1;
             waited[k] = 0;
             offered[k] = None;
-            let query = asks.query;
-            if asks.peer.is_some() {
-                asked.push_back((k, cycle, false, asks));
-                continue;
-            }
-            let right = model.allowed(&query);
-            asked.push_back((k, cycle, right, asks));
-            for (relax, seen) in RELAXED.into_iter().zip(&mut seen.clauses) {
-                *seen += u32::from(relaxed(&model, &query, relax) != right);
-            }
-            seen.answers[usize::from(right)] += 1;
+            let address = match asks {
+                Asked::Process(query) => {
+                    let right = model.allowed(&query);
+                    for (relax, seen) in RELAXED.into_iter().zip(&mut seen.clauses) {
+                        *seen += u32::from(relaxed(&model, &query, relax) != right);
+                    }
+                    seen.answers[usize::from(right)] += 1;
+                    right.then_some(query.address)
+                }
+                Asked::Peer(access) => {
+                    let found = model.find_remote(&access).err();
+                    *seen.peers.entry(found).or_default() += 1;
+                    match found {
+                        None => granted.1 = Some(access),
+                        Some(Refused::NoGrant) => granted.forget(access.key),
+                        Some(_) => {}
+                    }
+                    model.allowed_remote(&access)
+                }
+            };
+            asked.push_back(Due {
+                client: k,
+                cycle,
+                asked: asks,
+                address,
+            });
         }
-        // Nothing but a change that can be made now holds a query off.
+        // Nothing but a change that can be made now holds a query off, or another one of a peer's.
         let asks = waited.iter().any(|waited| *waited > 0);
+        let changes_now = control.is_some_and(|change| is_quiet || !change.needs_quiet());
         assert!(queries <= 1, "one query a cycle");
         assert!(
-            queries == 1 || !asks || control.is_some() && is_quiet,
+            queries == 1 || !asks || changes_now || fault.is_some() || peer_waits,
             "cycle {cycle}"
         );
-        if let Some((operation, at, setup)) = control.filter(|_| bench.is("control_ready")) {
+        if let Some(change) = made {
+            change.make(&mut model);
             control = None;
-            model.set(at, (operation == Operation::RegionSet).then_some(setup));
+        }
+        if let Some(pair) = failed {
+            model.grants.close(pair);
+            fault = None;
         }
         bench.step();
     }
@@ -312,16 +586,23 @@ fn an_answer_is_the_rule_and_takes_the_same_time_always() {
         for (total, seen) in total.answers.iter_mut().zip(seen.answers) {
             *total += seen;
         }
+        for (why, seen) in seen.peers {
+            *total.peers.entry(why).or_default() += seen;
+        }
     });
     let total = total.into_inner();
     // Each clause was the one that decided, so that a block without it would have failed.
     assert!(total.clauses.iter().all(|n| *n > 10), "{total:?}");
     assert!(total.answers.iter().all(|n| *n > 100), "{total:?}");
+    // Peers were refused for each reason, and allowed.
+    for why in Refused::ALL.map(Some).into_iter().chain([None]) {
+        assert!(total.peers.get(&why) > Some(&10), "{why:?} of {total:?}");
+    }
 }
 
 #[test]
 fn each_broken_contract_is_noticed() {
-    breaks("regions_tiny", 3, |rng| {
+    breaks("regions_tiny", 6, |rng| {
         questions(&Size::new(&config::TINY, "regions", rng), rng, Break::None);
     });
 }

@@ -163,6 +163,9 @@ impl Logic for DeliveryBench {
         self.regions.transmit_query.valid.next = false;
         self.regions.transmit_query.data.next = RegionQuery::default();
         self.regions.quiet.next = self.delivery.quiet.val();
+        // Delivery asks for nobody whose pair has failed.
+        self.regions.fault.valid.next = false;
+        self.regions.fault.data.next = Fault::default();
         self.delivery.region_changed.next = self.regions.control.ready.val();
 
         self.fanout.abandon.next = false;

@@ -10,6 +10,7 @@
 //!   SendQueues ───────┼──►│        │   ├─► Receive      drops what comes
 //!   Receive ──────────┼──►│ Faults ├───┼─► Acknowledge  tells the peer
 //!   Delivery ─────────┘   │        │   ├─► Delivery     completes the receives
+//!                         │        │   ├─► Regions      refuses what the peer asks for
 //!                         └────────┘   └─► Events       `LinkError`, `PeerFailed`
 //! ```
 //!
@@ -37,8 +38,10 @@ pub mod party {
     pub const SOURCES: usize = 3;
     /// `link::Acknowledge`, which never asks.
     pub const ACKNOWLEDGE: usize = 3;
+    /// `protect::Regions`, which never asks either.
+    pub const REGIONS: usize = 4;
     /// Number of blocks that get the fault.
-    pub const SINKS: usize = 4;
+    pub const SINKS: usize = 5;
 }
 
 /// `info` of `PeerFailed`, if the peer has closed its side.

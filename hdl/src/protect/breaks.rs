@@ -1,6 +1,7 @@
 //! Contracts of protection that a test breaks, to show that it notices.
 
 use super::barrier::Barrier;
+use super::grants::Grants;
 use super::refusals::Refusals;
 use super::regions::Regions;
 use crate::verilog::Break;
@@ -15,8 +16,49 @@ pub fn regions() -> Vec<Break> {
         Break::new("domain_not_checked").force::<Regions>("same_domain", "true"),
         // A region may be used for everything.
         Break::new("rights_not_checked").force::<Regions>("has_rights", "true"),
-        // A peer may use what a process of this host may.
-        Break::new("peers_are_local").force::<Regions>("is_local", "true"),
+        // A peer needs no grant.
+        Break::new("grant_not_needed").force::<Regions>("is_granted", "true"),
+        // The grant of an access is forgotten after the next one has been looked at.
+        Break::new("peers_overlap").force::<Regions>("remote_under_way", "false"),
+        // An offset is taken for an address.
+        Break::new("offset_is_an_address").force::<Regions>("located.d", "address"),
+        // The peer of a pair that has failed goes on.
+        Break::new("failure_not_heard").force::<Grants>("fails", "false"),
+        // A remote key of another tag names the grant.
+        Break::new("remote_tag_not_checked").force::<Grants>("same_tag", "true"),
+        // A grant is everybody's.
+        Break::new("holder_not_checked").force::<Grants>("is_holder", "true"),
+        // A grant lives through its holder's revocation.
+        Break::new("generation_not_checked").force::<Grants>("is_current", "true"),
+        // The peer of a pair that isn't connected may use what it was granted.
+        Break::new("openness_not_checked").force::<Grants>("is_open", "true"),
+        // A grant gives all rights of its region.
+        Break::new("grant_rights_not_checked").force::<Grants>("has_rights", "true"),
+        // An access may begin before the part that is granted, or end behind it.
+        Break::new("part_start_not_checked").force::<Grants>("begins_inside", "true"),
+        Break::new("part_end_not_checked").force::<Grants>("ends_inside", "true"),
+        // A shared key is good for all.
+        Break::new("permission_not_checked").force::<Grants>("is_held", "true"),
+        // A permission lives through its peer's revocation.
+        Break::new("permission_for_ever").force::<Grants>("is_held", "!row.q.shared | held.valid"),
+        // A number of a grant beyond the table is that of one in it.
+        Break::new("grants_aliased").force::<Grants>("in_table", "true"),
+        // A grant for one access isn't used up,
+        Break::new("one_shot_kept").force::<Grants>("ends", "false"),
+        // or is by one that the region refuses.
+        Break::new("one_shot_lost").force::<Grants>("ends", "cycle.q.get_bit(4) & row.q.one_shot"),
+        // A revocation of a peer ends nothing.
+        Break::new("revokes_nobody").force::<Grants>("revokes", "false"),
+        // The next connection of a pair has what the last one had.
+        Break::new("connection_inherits").force_if::<Grants>(
+            "changed.generation",
+            "named.generation",
+            "connects",
+        ),
+        // A grant that was cleared may still be used.
+        Break::new("grant_kept").force::<Grants>("clears", "false"),
+        // A permission that was taken away is still there.
+        Break::new("permission_kept").force::<Grants>("permitted_now.valid", "true"),
         // A buffer may begin before the region.
         Break::new("start_not_checked").force::<Regions>("begins_inside", "true"),
         // The end of a buffer wraps at 64 bits.
@@ -27,7 +69,7 @@ pub fn regions() -> Vec<Break> {
         // A region that was cleared may still be used.
         Break::new("never_forgets").force_if::<Regions>("entries.write_enable", "false", "!is_set"),
         // A region changes while what it allowed is on its way.
-        Break::new("changes_at_any_time").force::<Regions>("undisturbed", "control.valid"),
+        Break::new("changes_at_any_time").force::<Regions>("needs_quiet", "false"),
         // A region changes between a query and its answer.
         Break::new("changes_under_a_query").force::<Regions>("under_way", "false"),
         // A refusal is known a cycle sooner.

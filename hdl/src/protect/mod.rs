@@ -2,6 +2,7 @@
 
 mod barrier;
 pub mod breaks;
+mod grants;
 mod refusals;
 mod regions;
 

@@ -1,25 +1,28 @@
-//! The table of registered regions, and the one question asked of it: may this buffer be used?
+//! The table of registered regions, and the one question asked of it: may this memory be used?
 //!
 //! ```text
-//!  transmit ─┐          ┌───────┐  entry  ┌──────────┐  ends  ┌─────────┐
-//!  delivery ─┼─ in turn ┤ table ├────────►│ add      ├───────►│ compare ├──► allowed, to who asked
-//!  posts ────┘          └───────┘         │ lengths  │        │         │
-//!     cycle 0               1             └──2───────┘        └──3──────┘
+//!  transmit ─┐         ┌────────┐  region  ┌─────────┐  entry  ┌──────────┐  ends  ┌─────────┐
+//!  delivery ─┼─ in ────┤ Grants ├─────────►│ entries ├────────►│ add      ├───────►│ compare ├──► allowed, to who asked
+//!  posts ────┘  turn   └────────┘          └─────────┘         │ lengths  │        │         │
+//!     cycle 0              1                  2, 3             └──4───────┘        └──5──────┘
 //! ```
 //!
-//! A query is taken in each cycle, and is answered after the same number of cycles whatever the table holds and whatever the answer is, so its
-//! time reveals nothing about other regions. Sums are one bit wider than addresses: nothing wraps.
+//! A query is taken in each cycle, but for a peer's, of which one is under way. It is answered after the same number of cycles whatever the tables hold and whatever
+//! the answer is, so its time reveals nothing about other regions. Sums are one bit wider than addresses: nothing wraps.
 //!
-//! The table changes in a cycle in which no query is on its way and `quiet` is high: then nothing that it allowed is on its way either.
+//! The tables change in a cycle in which no query is on its way. What takes something away waits for `quiet`: then nothing that was allowed is on its way either.
 
+use super::grants::Grants;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{StreamMux, Table};
-use crate::types::{Access, ControlRequest, Permission, RegionQuery, RegionSetup};
+use crate::types::{
+    Access, ControlRequest, Fault, GrantSetup, Permission, RegionQuery, RegionSetup,
+};
 use abi::control::{KEY_INDEX_BITS, Operation};
 
 /// Cycles from the transfer of a query to its answer.
-pub const LATENCY: u64 = 3;
+pub const LATENCY: u64 = 5;
 
 /// Numbers of the clients.
 mod client {
@@ -52,6 +55,9 @@ struct Asked {
     valid: Bit,
     client: Bits<8>,
     query: Access,
+    /// Index of its region, and the tag that it has to have.
+    region: Bits<16>,
+    tag: Bits<20>,
     /// Nothing speaks against it so far.
     allowed: Bit,
 }
@@ -71,7 +77,7 @@ pub struct Regions {
     pub transmit_allowed: Pulse<Out, Bit>,
     /// A buffer that a message has come for.
     pub delivery_query: Stream<In, Access>,
-    /// Whether it may be used, and where it is. No peer may use anything yet.
+    /// Whether it may be used, and where it is.
     pub delivery_allowed: Pulse<Out, Permission>,
     /// A buffer that is posted.
     pub posts_query: Stream<In, RegionQuery>,
@@ -79,8 +85,10 @@ pub struct Regions {
     pub posts_allowed: Pulse<Out, Bit>,
     /// A pulse with each answer that is no and that a process of this host asked for: the query.
     pub refused: Pulse<Out, RegionQuery>,
-    /// No access that was allowed is on its way. `RegionSet` and `RegionClear` wait for it, and hold queries off only while it is high.
+    /// No access that was allowed is on its way. What changes or takes something away waits for it, and holds queries off only while it is high.
     pub quiet: Signal<In, Bit>,
+    /// A pair that has failed; taken when its peer may use nothing any more.
+    pub fault: Stream<In, Fault>,
     /// A control request; taken when it is done.
     pub control: Stream<In, ControlRequest>,
 
@@ -88,7 +96,15 @@ pub struct Regions {
     turn: StreamMux<Access>,
     #[is(Table::new(config.regions))]
     entries: Table<Region>,
-    /// Queries whose entry comes out of the table, whose ends are worked out, and that are answered.
+    #[is(Grants::new(config))]
+    grants: Grants,
+    /// The next change is made in this cycle, if it is still asked for,
+    changing: Reg<Bit>,
+    /// and is a fault.
+    failing: Reg<Bit>,
+    /// Queries whose grant comes out of its table, whose region is known, whose entry comes out of the table, whose ends are worked out, and that are answered.
+    taken: Reg<Asked>,
+    named: Reg<Asked>,
     looking: Reg<Asked>,
     adding: Reg<Asked>,
     answering: Reg<Asked>,
@@ -97,17 +113,27 @@ pub struct Regions {
     added_end: Reg<Bits<65>>,
     query_end: Reg<Bits<65>>,
     region_end: Reg<Bits<65>>,
+    /// Card address of its first byte.
+    located: Reg<Bits<64>>,
 
     transmit_asks: Signal<Local, Access>,
     posts_asks: Signal<Local, Access>,
-    key: Signal<Local, Bits<32>>,
-    index: Signal<Local, Bits<16>>,
+    next_key: Signal<Local, Bits<32>>,
     in_table: Signal<Local, Bit>,
+    remote_under_way: Signal<Local, Bit>,
+    takes: Signal<Local, Bit>,
+    looks: Signal<Local, Asked>,
+    operation: Signal<Local, Bits<8>>,
+    needs_quiet: Signal<Local, Bit>,
+    is_region: Signal<Local, Bit>,
+    cleared: Signal<Local, Bit>,
+    holds: Signal<Local, Bit>,
+    told: Signal<Local, ControlRequest>,
     setup: Signal<Local, RegionSetup>,
+    grant: Signal<Local, GrantSetup>,
     data: Signal<Local, Bits<320>>,
     is_set: Signal<Local, Bit>,
     under_way: Signal<Local, Bit>,
-    undisturbed: Signal<Local, Bit>,
     changes: Signal<Local, Bit>,
     accepts: Signal<Local, Bit>,
     written: Signal<Local, Region>,
@@ -115,11 +141,11 @@ pub struct Regions {
     length: Signal<Local, Bits<64>>,
     base: Signal<Local, Bits<64>>,
     size: Signal<Local, Bits<64>>,
-    asked_key: Signal<Local, Bits<32>>,
     same_tag: Signal<Local, Bit>,
     same_domain: Signal<Local, Bit>,
     has_rights: Signal<Local, Bit>,
-    is_local: Signal<Local, Bit>,
+    is_remote: Signal<Local, Bit>,
+    is_granted: Signal<Local, Bit>,
     begins_inside: Signal<Local, Bit>,
     permitted: Signal<Local, Bit>,
     fits: Signal<Local, Bit>,
@@ -132,7 +158,17 @@ pub struct Regions {
 
 impl Regions {
     /// The control requests that it takes.
-    pub const REQUESTS: &[Operation] = &[Operation::RegionSet, Operation::RegionClear];
+    pub const REQUESTS: &[Operation] = &[
+        Operation::PairSet,
+        Operation::PairClear,
+        Operation::RegionSet,
+        Operation::RegionClear,
+        Operation::GrantSet,
+        Operation::GrantClear,
+        Operation::PermissionSet,
+        Operation::SenderRevoke,
+        Operation::Fence,
+    ];
 
     /// The table of a card.
     pub fn new(config: &Config) -> Self {
@@ -143,18 +179,35 @@ impl Regions {
 #[block(regions = self.region_count.val().index())]
 impl Logic for Regions {
     fn update(&mut self) {
-        self.initialized.next = self.entries.initialized.val();
+        self.cleared.next = self.entries.initialized.val() & self.grants.initialized.val();
+        self.initialized.next = self.cleared.val();
 
-        // Changes of the table.
-        self.is_set.next = self.control.data.val().operation == Operation::RegionSet;
-        self.under_way.next =
-            self.looking.q.val().valid | self.adding.q.val().valid | self.answering.q.val().valid;
-        self.undisturbed.next = self.control.valid.val() & self.quiet.val();
-        self.changes.next =
-            self.undisturbed.val() & !self.under_way.val() & self.entries.initialized.val();
+        // Changes of the tables: in one cycle the peer is read that it is about, in the next it is made.
+        self.operation.next = self.control.data.val().operation;
+        self.is_set.next = self.operation.val() == Operation::RegionSet;
+        self.is_region.next = self.is_set.val() | (self.operation.val() == Operation::RegionClear);
+        self.needs_quiet.next = (self.operation.val() != Operation::PairSet)
+            & (self.operation.val() != Operation::PairClear)
+            & (self.operation.val() != Operation::GrantSet);
+        self.holds.next = self.fault.valid.val()
+            | (self.control.valid.val() & (!self.needs_quiet.val() | self.quiet.val()));
+        self.under_way.next = self.taken.q.val().valid
+            | self.named.q.val().valid
+            | self.looking.q.val().valid
+            | self.adding.q.val().valid
+            | self.answering.q.val().valid;
+        self.changing.d.next =
+            self.holds.val() & !self.under_way.val() & self.cleared.val() & !self.changing.q.val();
+        self.failing.d.next = self.fault.valid.val();
+        self.fault.ready.next = self.changing.q.val() & self.failing.q.val();
+        self.changes.next = self.changing.q.val()
+            & !self.failing.q.val()
+            & self.control.valid.val()
+            & (!self.needs_quiet.val() | self.quiet.val());
         self.control.ready.next = self.changes.val();
         self.data.next = self.control.data.val().data;
         self.setup.next = self.data.val().get_bits::<192>(0).into();
+        self.grant.next = self.data.val().get_bits::<256>(0).into();
         self.written.next = Region::default();
         if self.is_set.val() {
             self.written.next.valid = true;
@@ -166,9 +219,26 @@ impl Logic for Regions {
         }
         store!(
             self.entries.write,
-            self.changes.val(),
+            self.changes.val() & self.is_region.val(),
             self.control.data.val().index,
             self.written.val()
+        );
+        self.told.next = self.control.data.val();
+        self.grants.subject.next = self.control.data.val().index;
+        if self.operation.val() == Operation::GrantSet {
+            self.grants.subject.next = self.grant.val().holder;
+        }
+        if self.fault.valid.val() {
+            self.grants.subject.next = self.fault.data.val().pair;
+        }
+        if self.failing.q.val() {
+            self.told.next.operation = Operation::PairFail.into();
+            self.told.next.index = self.fault.data.val().pair;
+        }
+        send!(
+            self.grants.change,
+            self.changes.val() | self.fault.ready.val(),
+            self.told.val()
         );
 
         // Cycle 0: a query is taken.
@@ -189,60 +259,89 @@ impl Logic for Regions {
             self.posts_asks.val()
         );
         self.posts_query.ready.next = self.turn.input[2].ready.val();
-        self.accepts.next = self.entries.initialized.val() & !self.undisturbed.val();
+        self.remote_under_way.next = (self.taken.q.val().valid & self.taken.q.val().query.remote)
+            | (self.named.q.val().valid & self.named.q.val().query.remote)
+            | (self.looking.q.val().valid & self.looking.q.val().query.remote)
+            | (self.adding.q.val().valid & self.adding.q.val().query.remote)
+            | (self.answering.q.val().valid & self.answering.q.val().query.remote);
+        self.accepts.next = self.cleared.val()
+            & !self.holds.val()
+            & !(self.remote_under_way.val() & self.turn.output.data.val().remote);
         self.turn.output.ready.next = self.accepts.val();
-        self.key.next = self.turn.output.data.val().buffer.key;
-        self.index.next = bit_cast::<16, 12>(self.key.val().get_bits::<12>(0));
-        self.entries.read_address.next = self.index.val();
-        // A number beyond the table would alias a region of it.
-        self.in_table.next = self.index.val() < self.region_count.val();
-        self.looking.d.next = Asked {
-            valid: self.turn.output.valid.val() & self.accepts.val(),
+        self.takes.next = self.turn.output.valid.val() & self.accepts.val();
+        send!(
+            self.grants.query,
+            self.takes.val() & self.turn.output.data.val().remote,
+            self.turn.output.data.val()
+        );
+        self.taken.d.next = Asked {
+            valid: self.takes.val(),
             client: self.turn.out_index.val(),
             query: self.turn.output.data.val(),
-            allowed: self.in_table.val(),
+            ..Asked::default()
         };
 
-        // Cycle 1: its region comes out of the table.
+        // Cycle 1: a peer's grant comes out of its table. The region of a process's key is known.
+        self.next_key.next = self.taken.q.val().query.buffer.key;
+        self.named.d.next = self.taken.q.val();
+        self.named.d.next.region = bit_cast::<16, 12>(self.next_key.val().get_bits::<12>(0));
+        self.named.d.next.tag = self.next_key.val().get_bits::<20>(12);
+
+        // Cycle 2: that of a peer's is known too.
+        self.looks.next = self.named.q.val();
+        if self.named.q.val().query.remote {
+            self.looks.next.region = self.grants.region.val();
+            self.looks.next.tag = self.grants.region_tag.val();
+        }
+        self.looking.d.next = self.looks.val();
+        self.entries.read_address.next = self.looks.val().region;
+
+        // Cycle 3: the region comes out of the table.
         self.address.next = self.looking.q.val().query.buffer.address;
         self.length.next = self.looking.q.val().query.buffer.length;
         self.adding.d.next = self.looking.q.val();
+        // A number beyond the table would alias a region of it.
+        self.in_table.next = self.looking.q.val().region < self.region_count.val();
+        self.adding.d.next.allowed = self.in_table.val();
         self.region.d.next = self.entries.read_data.val();
         self.added_end.d.next =
             bit_cast::<65, 64>(self.address.val()) + bit_cast::<65, 64>(self.length.val());
 
-        // Cycle 2: all but the end is compared.
+        // Cycle 4: all but the end is compared. An offset counts from the first byte of the region, an address from that of memory.
         self.base.next = self.region.q.val().base;
         self.size.next = self.region.q.val().length;
-        self.asked_key.next = self.adding.q.val().query.buffer.key;
-        self.same_tag.next = self.region.q.val().tag == self.asked_key.val().get_bits::<20>(12);
-        self.same_domain.next =
-            self.region.q.val().domain == self.adding.q.val().query.buffer.domain;
+        self.is_remote.next = self.adding.q.val().query.remote;
+        self.is_granted.next = !self.is_remote.val() | self.grants.permitted.val();
+        self.same_tag.next = self.region.q.val().tag == self.adding.q.val().tag;
+        self.same_domain.next = self.is_remote.val()
+            | (self.region.q.val().domain == self.adding.q.val().query.buffer.domain);
         self.has_rights.next = (self.region.q.val().rights
             & self.adding.q.val().query.buffer.rights)
             == self.adding.q.val().query.buffer.rights;
-        self.begins_inside.next = self.adding.q.val().query.buffer.address >= self.base.val();
-        self.is_local.next = !self.adding.q.val().query.remote;
+        self.begins_inside.next =
+            self.is_remote.val() | (self.adding.q.val().query.buffer.address >= self.base.val());
         self.permitted.next = self.adding.q.val().allowed
-            & self.is_local.val()
+            & self.is_granted.val()
             & self.region.q.val().valid
             & self.same_tag.val()
             & self.same_domain.val()
             & self.has_rights.val()
             & self.begins_inside.val();
-        self.answering.d.next = Asked {
-            valid: self.adding.q.val().valid,
-            client: self.adding.q.val().client,
-            query: self.adding.q.val().query,
-            allowed: self.permitted.val(),
-        };
+        self.answering.d.next = self.adding.q.val();
+        self.answering.d.next.allowed = self.permitted.val();
         self.query_end.d.next = self.added_end.q.val();
         self.region_end.d.next =
             bit_cast::<65, 64>(self.base.val()) + bit_cast::<65, 64>(self.size.val());
+        self.located.d.next = self.adding.q.val().query.buffer.address;
+        if self.is_remote.val() {
+            self.region_end.d.next = bit_cast::<65, 64>(self.size.val());
+            self.located.d.next = self.base.val() + self.adding.q.val().query.buffer.address;
+        }
 
-        // Cycle 3: the ends are compared, and who asked is answered.
+        // Cycle 5: the ends are compared, and who asked is answered.
         self.fits.next =
             self.answering.q.val().allowed & (self.query_end.q.val() <= self.region_end.q.val());
+        self.grants.spend.next = self.fits.val();
         self.answers.next = self.answering.q.val().valid;
         self.answered.next = self.answering.q.val().client;
         send!(
@@ -255,7 +354,7 @@ impl Logic for Regions {
             self.answers.val() & (self.answered.val() == client::DELIVERY),
             Permission {
                 allowed: self.fits.val(),
-                address: self.answering.q.val().query.buffer.address,
+                address: self.located.q.val(),
             }
         );
         send!(

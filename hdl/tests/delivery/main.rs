@@ -196,7 +196,7 @@ fn a_cancel_and_a_message_that_race_have_one_winner() {
         let mut world = World::new(size, rng);
         world.set_up();
         world.mood = Mood::Races;
-        for _ in 0..60_000 {
+        for _ in 0..70_000 {
             world.cycle();
         }
         world.settle();

@@ -89,6 +89,10 @@ const _: () = assert!(FLAG_MULTI == 1 << 2, "the kernel tests this bit");
 const _: () = assert!(FLAG_NOTHING_KEPT == 1 << 3, "the kernel tests this bit");
 const _: () = assert!(FLAG_PAST_RULES == 1 << 4, "the kernel tests this bit");
 const _: () = assert!(place(1, 0) == 1 << 4, "the kernel cuts places here");
+const _: () = assert!(
+    Operation::Fence.code() == Operation::GrantClear.code() + 3,
+    "the kernel takes what is between for changes of what peers may do"
+);
 
 /// Things between here and the end of the Ledger, at most.
 pub(super) const ENTERED: u64 = 16;
@@ -352,7 +356,9 @@ pub(super) struct Admit {
     is_clear: Signal<Local, Bit>,
     is_flush: Signal<Local, Bit>,
     is_read: Signal<Local, Bit>,
-    is_region: Signal<Local, Bit>,
+    operation: Signal<Local, Bits<8>>,
+    /// It changes what memory may be used.
+    is_protection: Signal<Local, Bit>,
     is_rule_set: Signal<Local, Bit>,
     is_rule_clear: Signal<Local, Bit>,
     rule: Signal<Local, RuleSetup>,
@@ -472,6 +478,10 @@ impl Admit {
         Operation::RegionClear,
         Operation::RuleSet,
         Operation::RuleClear,
+        Operation::GrantClear,
+        Operation::PermissionSet,
+        Operation::SenderRevoke,
+        Operation::Fence,
     ];
 
     /// For the pairs and endpoints of a card.

@@ -1,0 +1,304 @@
+//! What peers may do with regions: the table of grants, the generations of the peers that hold them, and the permissions of shared keys.
+//!
+//! ```text
+//!   query ─┬─► rows ────┐        ┌─► region (named to Regions)
+//!          │            ├─► row ─┤
+//!          └─► senders ─┘        └─► compare: tag, holder, generation, rights ─┬─► permitted
+//!                       permissions ─► compare: generation, end of the part ──┘
+//!     cycle 0     1          2                      3                               4
+//! ```
+//!
+//! A grant and a permission hold the generation that their peer had when they were made. So one increment ends all that a peer has, however
+//! many they are: its revocation, or the next connection of its pair. A pair that has failed isn't open, and its peer may use nothing.
+//!
+//! One query is under way at a time, so that a grant for one access is forgotten before the next one is looked at.
+
+use crate::config::Config;
+use crate::prelude::*;
+use crate::prim::Table;
+use crate::types::{Access, ControlRequest, GrantSetup, PermissionSetup};
+use abi::control::{GRANT_ONE_SHOT, GRANT_SHARED, Operation, shared_grants};
+use abi::key::REMOTE_KEY_INDEX_BITS;
+
+const _: () = assert!(
+    REMOTE_KEY_INDEX_BITS == 16,
+    "the kernel slices keys at this bit"
+);
+
+/// A grant.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Grant {
+    valid: Bit,
+    /// Of the holder, when the grant was made.
+    generation: Bits<8>,
+    offset: Bits<64>,
+    length: Bits<64>,
+    tag: Bits<48>,
+    region: Bits<16>,
+    region_tag: Bits<20>,
+    holder: Bits<16>,
+    rights: Bits<8>,
+    shared: Bit,
+    one_shot: Bit,
+}
+
+/// The peer of a pair.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Sender {
+    /// The pair is connected and hasn't failed.
+    open: Bit,
+    /// Connections and revocations, modulo 2^8: the firmware has a grant of an earlier generation cleared before the place gets the next but 254.
+    generation: Bits<8>,
+}
+
+/// Whether the peer of a pair may use a shared key.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Held {
+    valid: Bit,
+    /// Of the peer, when it was permitted.
+    generation: Bits<8>,
+}
+
+/// The tables, which answer one query after the other.
+#[block(config: &Config)]
+pub struct Grants {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// The tables are cleared.
+    pub initialized: Signal<Out, Bit>,
+    /// Cycle 0: an access of a peer. The next one may come after cycle 5.
+    pub query: Pulse<In, Access>,
+    /// Cycle 2: region that the grant names.
+    pub region: Signal<Out, Bits<16>>,
+    /// Cycle 2: and the tag that it has to have.
+    pub region_tag: Signal<Out, Bits<20>>,
+    /// Cycle 4: the grant allows the access.
+    pub permitted: Signal<Out, Bit>,
+    /// Cycle 5: the region allows it too. A grant for one access has ended.
+    pub spend: Signal<In, Bit>,
+    /// In the cycle before a change: the pair whose peer it is about.
+    pub subject: Signal<In, Bits<16>>,
+    /// A change of the tables. No query is under way.
+    pub change: Pulse<In, ControlRequest>,
+
+    #[is(Table::new(config.grants))]
+    rows: Table<Grant>,
+    #[is(Table::new(config.pairs))]
+    senders: Table<Sender>,
+    #[is(Table::new(permissions(config)))]
+    permissions: Table<Held>,
+    /// The cycle that the query under way is in: bit 0 is cycle 1.
+    cycle: Reg<Bits<5>>,
+    asked: Reg<Access>,
+    row: Reg<Grant>,
+    sender: Reg<Sender>,
+    /// Nothing but the end, and the permission, speaks against it.
+    agrees: Reg<Bit>,
+    access_end: Reg<Bits<65>>,
+    part_end: Reg<Bits<65>>,
+    allows: Reg<Bit>,
+
+    key: Signal<Local, Bits<64>>,
+    number: Signal<Local, Bits<16>>,
+    pair: Signal<Local, Bits<16>>,
+    in_table: Signal<Local, Bit>,
+    same_tag: Signal<Local, Bit>,
+    is_open: Signal<Local, Bit>,
+    is_holder: Signal<Local, Bit>,
+    is_current: Signal<Local, Bit>,
+    has_rights: Signal<Local, Bit>,
+    begins_inside: Signal<Local, Bit>,
+    is_held: Signal<Local, Bit>,
+    held: Signal<Local, Held>,
+    ends_inside: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+    operation: Signal<Local, Bits<8>>,
+    setup: Signal<Local, GrantSetup>,
+    permission: Signal<Local, PermissionSetup>,
+    data: Signal<Local, Bits<320>>,
+    named: Signal<Local, Sender>,
+    changed: Signal<Local, Sender>,
+    connects: Signal<Local, Bit>,
+    revokes: Signal<Local, Bit>,
+    fails: Signal<Local, Bit>,
+    leaves: Signal<Local, Bit>,
+    changes_sender: Signal<Local, Bit>,
+    grants_now: Signal<Local, Bit>,
+    clears: Signal<Local, Bit>,
+    granted: Signal<Local, Grant>,
+    permitted_now: Signal<Local, Held>,
+    is_permission: Signal<Local, Bit>,
+    has_permission: Signal<Local, Bit>,
+
+    #[is(constant(config.grants as u64))]
+    grant_count: Constant<Bits<17>>,
+    #[is(constant(config.pairs as u64))]
+    pair_count: Constant<Bits<16>>,
+    #[is(constant(shared_grants(config.grants as u32) as u64))]
+    shared_count: Constant<Bits<16>>,
+    #[is(constant(pair_bits(config)))]
+    pair_bits: Constant<Bits<4>>,
+}
+
+/// Bits of a number of a pair in the address of a permission.
+fn pair_bits(config: &Config) -> u64 {
+    config.pairs.next_power_of_two().ilog2().into()
+}
+
+/// Permissions: one for each shared grant and pair.
+fn permissions(config: &Config) -> usize {
+    (shared_grants(config.grants as u32) as usize) << pair_bits(config)
+}
+
+impl Grants {
+    /// The tables of a card.
+    pub fn new(config: &Config) -> Self {
+        Self::build(config)
+    }
+}
+
+#[block(grants = self.grant_count.val().index(), pairs = self.pair_count.val().index())]
+impl Logic for Grants {
+    fn update(&mut self) {
+        self.initialized.next = self.rows.initialized.val()
+            & self.senders.initialized.val()
+            & self.permissions.initialized.val();
+
+        // Cycle 0: a query comes.
+        self.cycle.d.next = self.cycle.q.val() << 1;
+        self.rows.read_address.next = self.query.data.val().remote_key.get_bits::<16>(0);
+        self.senders.read_address.next = self.subject.val();
+        if self.query.valid.val() {
+            self.cycle.d.next = 1.into();
+            self.asked.d.next = self.query.data.val();
+            self.senders.read_address.next = self.query.data.val().pair;
+        }
+
+        // Cycle 1: its row and its peer come out of the tables.
+        if self.cycle.q.val().get_bit(0) {
+            self.row.d.next = self.rows.read_data.val();
+            self.sender.d.next = self.senders.read_data.val();
+        }
+
+        // Cycle 2: all but the ends is compared, and the permission is looked for.
+        self.key.next = self.asked.q.val().remote_key;
+        self.number.next = self.key.val().get_bits::<16>(0);
+        self.pair.next = self.asked.q.val().pair;
+        self.region.next = self.row.q.val().region;
+        self.region_tag.next = self.row.q.val().region_tag;
+        // A number beyond a table would alias another.
+        self.in_table.next = (bit_cast::<17, 16>(self.number.val()) < self.grant_count.val())
+            & (self.pair.val() < self.pair_count.val());
+        self.same_tag.next = self.row.q.val().tag == self.key.val().get_bits::<48>(16);
+        self.is_open.next = self.sender.q.val().open;
+        self.is_holder.next = self.row.q.val().holder == self.pair.val();
+        if self.row.q.val().shared {
+            self.is_holder.next = self.row.q.val().holder < self.shared_count.val();
+        }
+        self.is_current.next = self.row.q.val().shared
+            | (self.row.q.val().generation == self.sender.q.val().generation);
+        self.has_rights.next = (self.row.q.val().rights & self.asked.q.val().buffer.rights)
+            == self.asked.q.val().buffer.rights;
+        self.begins_inside.next = self.asked.q.val().buffer.address >= self.row.q.val().offset;
+        self.agrees.d.next = self.row.q.val().valid
+            & self.in_table.val()
+            & self.same_tag.val()
+            & self.is_open.val()
+            & self.is_holder.val()
+            & self.is_current.val()
+            & self.has_rights.val()
+            & self.begins_inside.val();
+        self.access_end.d.next = bit_cast::<65, 64>(self.asked.q.val().buffer.address)
+            + bit_cast::<65, 64>(self.asked.q.val().buffer.length);
+        self.part_end.d.next = bit_cast::<65, 64>(self.row.q.val().offset)
+            + bit_cast::<65, 64>(self.row.q.val().length);
+        self.permissions.read_address.next =
+            (self.row.q.val().holder << self.pair_bits.val()) | self.pair.val();
+
+        // Cycle 3: the ends are compared, and the permission has come.
+        self.held.next = self.permissions.read_data.val();
+        self.is_held.next = !self.row.q.val().shared
+            | (self.held.val().valid
+                & (self.held.val().generation == self.sender.q.val().generation));
+        self.ends_inside.next = self.access_end.q.val() <= self.part_end.q.val();
+        self.allows.d.next = self.agrees.q.val() & self.is_held.val() & self.ends_inside.val();
+
+        // Cycle 4.
+        self.permitted.next = self.allows.q.val();
+
+        // Cycle 5: a grant for one access ends with it.
+        self.ends.next =
+            self.cycle.q.val().get_bit(4) & self.spend.val() & self.row.q.val().one_shot;
+
+        // Changes, of which the peer has been read in the cycle before.
+        self.operation.next = self.change.data.val().operation;
+        self.data.next = self.change.data.val().data;
+        self.setup.next = self.data.val().get_bits::<256>(0).into();
+        self.permission.next = self.data.val().get_bits::<64>(0).into();
+        self.named.next = self.senders.read_data.val();
+        self.connects.next = self.operation.val() == Operation::PairSet;
+        self.revokes.next = self.operation.val() == Operation::SenderRevoke;
+        self.fails.next = self.operation.val() == Operation::PairFail;
+        self.leaves.next = self.operation.val() == Operation::PairClear;
+        self.changed.next = self.named.val();
+        if self.connects.val() | self.revokes.val() {
+            self.changed.next.generation = self.named.val().generation + 1;
+        }
+        if self.connects.val() {
+            self.changed.next.open = true;
+        }
+        if self.fails.val() | self.leaves.val() {
+            self.changed.next.open = false;
+        }
+        self.changes_sender.next =
+            self.connects.val() | self.revokes.val() | self.fails.val() | self.leaves.val();
+        store!(
+            self.senders.write,
+            self.change.valid.val() & self.changes_sender.val(),
+            self.change.data.val().index,
+            self.changed.val()
+        );
+        self.grants_now.next = self.operation.val() == Operation::GrantSet;
+        self.clears.next = self.operation.val() == Operation::GrantClear;
+        self.granted.next = Grant::default();
+        if self.grants_now.val() {
+            self.granted.next = Grant {
+                valid: true,
+                generation: self.named.val().generation,
+                offset: self.setup.val().offset,
+                length: self.setup.val().length,
+                tag: self.setup.val().tag,
+                region: self.setup.val().region,
+                region_tag: self.setup.val().region_tag,
+                holder: self.setup.val().holder,
+                rights: self.setup.val().rights,
+                shared: (self.setup.val().flags & GRANT_SHARED) != 0,
+                one_shot: (self.setup.val().flags & GRANT_ONE_SHOT) != 0,
+            };
+        }
+        store!(
+            self.rows.write,
+            self.change.valid.val() & (self.grants_now.val() | self.clears.val()),
+            self.change.data.val().index,
+            self.granted.val()
+        );
+        if self.ends.val() {
+            store!(self.rows.write, true, self.number.val(), Grant::default());
+        }
+        self.is_permission.next = self.operation.val() == Operation::PermissionSet;
+        self.has_permission.next = (self.permission.val().shared < self.shared_count.val())
+            & (self.change.data.val().index < self.pair_count.val());
+        self.permitted_now.next = Held {
+            valid: self.permission.val().allowed != 0,
+            generation: self.named.val().generation,
+        };
+        store!(
+            self.permissions.write,
+            self.change.valid.val() & self.is_permission.val() & self.has_permission.val(),
+            (self.permission.val().shared << self.pair_bits.val()) | self.change.data.val().index,
+            self.permitted_now.val()
+        );
+    }
+}
