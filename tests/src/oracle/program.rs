@@ -254,6 +254,7 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
     for step in 0..mix.steps {
         if step == mix.steps / 2 {
             program.doom();
+            program.look_at_what_is_revoked(&rules);
         }
         program.step();
     }
@@ -958,6 +959,25 @@ impl Program<'_> {
             ..ListRequest::default()
         };
         self.post_list(at, look);
+    }
+
+    /// A probe of messages that a rule revokes, for each rule: it ends as `Revoked`, whatever the program does.
+    fn look_at_what_is_revoked(&mut self, rules: &[(RuleSetup, bool)]) {
+        for (rule, _) in rules.iter().filter(|(_, holds)| *holds) {
+            let mut sides = self.host_sides.iter();
+            let at = sides.position(|side| side.endpoint.place() == rule.endpoint);
+            let at = at.expect("an endpoint of this host");
+            let request = self.host_sides[at].pend(1, nothing(Opcode::Probe, 0));
+            let look = ListRequest {
+                opcode: Opcode::Probe.code(),
+                pair: rule.pairs_low.trailing_zeros() as u16,
+                context: rule.context,
+                request,
+                match_bits: rule.match_bits,
+                ..ListRequest::default()
+            };
+            self.post_list(at, look);
+        }
     }
 
     fn use_claim(&mut self, at: usize) {
