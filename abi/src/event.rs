@@ -122,6 +122,9 @@ codes! {
         /// A drain has come on. `info` is its tag in bits 31:0, its context in bits 47:32 and its [`DrainState`](crate::mailbox::DrainState) in bits 55:48. `Asked`: `pair` is
         /// that of a member that has begun, and this endpoint hasn't. Else `pair` is [`NO_PAIR`], and `ReadDrain` tells the rest.
         Drain = 14,
+        /// The peer of `pair` has failed, the program hasn't acknowledged that, and a receive from any source is posted, which may wait for nothing. The host library raises it,
+        /// no card: its sticky bit is never set.
+        PeerFailedPending = 15,
     }
 }
 

@@ -205,6 +205,9 @@ explanations! {
         PeerFailed:
             "See the completion status `PeerFailed`.",
             "Take the process for failed: `ReadFailed` names all of them. A receive from any source that waits for it alone is to be cancelled.";
+        PeerFailedPending:
+            "See the event `PeerFailed`, which came before it or was lost. The library tells it once for each such peer, as soon as a receive from any source is posted.",
+            "Wait on, if another peer may send what the receive waits for, or cancel it. `acknowledge_failures` says that the program knows.";
         Signal:
             "The peer's host gave `Signal`.",
             "Whatever the two processes have agreed that the word means.";

@@ -39,8 +39,12 @@ pub(crate) fn main() -> Result<()> {
     assert_eq!((failed.wr_id, failed.status), (1, WcStatus::PeerFailed));
 
     // The receive from anyone is still posted, and has nobody to wait for.
+    let mut told = None;
+    while let Some(event) = a.endpoint.poll_event()? {
+        told = Some(event.cause);
+    }
+    assert_eq!(told, Some(Cause::PeerFailedPending));
     println!("failed: {:?}", a.endpoint.pending_failures()?);
-    assert_eq!(a.endpoint.pending_failures()?, [a.pair]);
     assert_eq!(a.endpoint.acknowledge_failures()?, [a.pair]);
     assert!(a.endpoint.pending_failures()?.is_empty());
     Ok(())

@@ -60,6 +60,10 @@ breaks! {
     PendingAlways,
     /// A failure is pending though the program knows of it.
     AcknowledgedNever,
+    /// A failure that is pending is told by an event again and again.
+    PendingAgain,
+    /// A failure whose event was lost is never pending.
+    HidesLostFailure,
     /// What has a time-out waits on when it is over.
     NeverExpires,
     /// Quiet sends are taken for ended by the completion of one that was posted before them.

@@ -34,10 +34,12 @@
 mod arm;
 mod complete;
 mod expire;
+mod failed;
 mod post;
 mod sends;
 mod sweep;
 
+use self::failed::Failed;
 pub(crate) use self::sends::Way;
 pub(crate) use self::sweep::SweepTurn;
 use crate::backlog::Backlog;
@@ -57,7 +59,7 @@ use crate::ring::{EntryQueue, RequestRing};
 use crate::rules::HeldRule;
 use crate::send_limits::SendLimits;
 use crate::shared::readable::Held;
-use crate::table::{Outstanding, Place, Request, RequestTable};
+use crate::table::{Place, Request, RequestTable};
 use crate::transport::{Line, TransportError, Watch};
 use abi::completion::Completion;
 use abi::event::Event;
@@ -121,8 +123,6 @@ pub(crate) struct OpenPair {
     ending: Ending,
     /// nor any more once the card has heard of such a call.
     ended: bool,
-    /// The program knows that its peer has failed.
-    failure_acknowledged: bool,
     /// Number of the first event of the endpoint that can be about it: those before were about others in its place.
     events_from: u64,
     /// The slots in which the peer's unexpected messages rest; given back when the pair is gone.
@@ -221,6 +221,7 @@ pub(crate) struct Rings {
     event_noticed: u16,
     /// Events that have been taken.
     events_taken: u64,
+    failed: Failed,
     phase: Phase,
     /// Closed: index of the queue behind the last completion that the card has written for it.
     told: u16,
@@ -264,6 +265,7 @@ impl Rings {
             event_armed: None,
             event_noticed: 0,
             events_taken: 0,
+            failed: Failed::default(),
             phase: Phase::Open,
             told: 0,
             flushed: false,
@@ -516,6 +518,7 @@ impl Own<'_> {
         self.rings.dropped.clear();
         self.rings.rules.clear();
         self.rings.drains.clear();
+        self.rings.failed = Failed::default();
     }
 
     /// The program has dropped its handle.
@@ -566,7 +569,6 @@ impl Own<'_> {
             quiet: [None; QUIET_MAX],
             ending: Ending::No,
             ended: false,
-            failure_acknowledged: false,
             events_from,
             slots,
         });
@@ -634,6 +636,7 @@ impl Own<'_> {
             rules.for_each(|rule| rule.forget_pair(pair.index));
             let drains = self.rings.drains.iter_mut();
             drains.for_each(|drain| drain.forget_pair(pair.index));
+            self.rings.failed.forget(pair.index);
         }
     }
 
@@ -667,19 +670,6 @@ impl Own<'_> {
         named.filter_map(|index| self.pair_of_card(index)).collect()
     }
 
-    /// Whether the program knows that the peer of a pair has failed.
-    pub(crate) fn is_failure_acknowledged(&mut self, pair: Pair) -> bool {
-        let open = self.pair_mut(pair);
-        open.is_some_and(|open| open.failure_acknowledged)
-    }
-
-    /// The program knows that the peer of a pair has failed.
-    pub(crate) fn acknowledge_failure(&mut self, pair: Pair) {
-        if let Some(open) = self.pair_mut(pair) {
-            open.failure_acknowledged = !is_broken!(AcknowledgedNever);
-        }
-    }
-
     /// The rules that hold.
     pub(crate) const fn rules(&mut self) -> &mut Vec<HeldRule> {
         &mut self.rings.rules
@@ -688,12 +678,6 @@ impl Own<'_> {
     /// The drains that there are and were.
     pub(crate) const fn drains(&mut self) -> &mut Vec<HeldDrain> {
         &mut self.rings.drains
-    }
-
-    /// Whether a receive from any source is posted.
-    pub(crate) fn awaits_anyone(&self) -> bool {
-        let awaits = |request: &Outstanding| request.work.operation().awaits_anyone();
-        self.queue.table.any_of(self.rings.at, awaits)
     }
 
     /// Whether there is a buffer for an injected send.

@@ -591,16 +591,27 @@ impl Endpoint {
         self.commands_for(|own| own.is_open().then_some(()))
     }
 
-    /// Takes the next event, if there is one.
+    /// Takes the next event, if there is one: those of the card in their order, then [`PeerFailedPending`](crate::Cause::PeerFailedPending), which is the library's own. If the
+    /// card has lost events it is asked by a command who has failed; a command that isn't answered is given again by the next call.
     ///
     /// # Errors
     /// [`TransportError`] if the card can't be told which events have been taken. No event is lost by it: that is said when none is left.
     pub fn poll_event(&self) -> Result<Option<AsyncEvent>, TransportError> {
         let link = self.handle.link();
-        let mut locked = self.handle.lock();
-        // Who waits for an event alone polls no completions.
-        locked.core.feed(link);
-        locked.own().poll_event(link)
+        let poll = || {
+            let mut locked = self.handle.lock();
+            // Who waits for an event alone polls no completions.
+            locked.core.feed(link);
+            let mut own = locked.own();
+            let polled = own.poll_event(link);
+            (polled, own.asks_for_failed())
+        };
+        let (polled, asks) = poll();
+        let answered = asks && self.ask_for_failed();
+        match polled {
+            Ok(None) if answered => poll().0,
+            polled => polled,
+        }
     }
 
     /// Asks for an interrupt at the next event after those that the queue has, taken or not, and at the next completion in the same way. Poll once more

@@ -37,6 +37,8 @@ bitflags::bitflags! {
         const SIGNAL = 1 << Cause::Signal.code();
         /// [`Cause::Drain`].
         const DRAIN = 1 << Cause::Drain.code();
+        /// [`Cause::PeerFailedPending`], which no card raises.
+        const PEER_FAILED_PENDING = 1 << Cause::PeerFailedPending.code();
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Link {
     start: AtomicU32,
     /// The firmware has started anew by itself: nothing is open on the card any more.
     restarted: AtomicBool,
-    /// Endpoints that were opened, closed, or that a close was given up of.
+    /// Endpoints that were opened, closed, or that a close was given up of; and events of the library's own.
     closings: Changes,
     /// Memory that nobody uses and that couldn't be given back while the card was out of reach.
     unreturned: Waiting<(SharedMemory, Option<Owner>)>,
@@ -159,7 +159,12 @@ impl Link {
         self.closings.raise(self);
     }
 
-    /// Times that a close has ended, or an endpoint was opened.
+    /// The library has an event of its own: wakes who waits.
+    pub(crate) fn own_event(&self) {
+        self.closings.raise(self);
+    }
+
+    /// Times that a close has ended, or an endpoint was opened, or the library had an event of its own.
     pub(crate) fn closings(&self) -> u64 {
         self.closings.seen()
     }

@@ -5,7 +5,8 @@
 //! | [`Endpoint::watch_peers`], [`declare_failed`](Endpoint::declare_failed), [`tell_failed`](Endpoint::tell_failed), [`signal`](Endpoint::signal) | a command |
 //! | [`Endpoint::failed_peers`], [`pending_failures`](Endpoint::pending_failures), [`acknowledge_failures`](Endpoint::acknowledge_failures) | a command, which asks no other card |
 //!
-//! A failure is acknowledged in the library: the card tells of it once, by an event, and goes on naming it.
+//! A failure is acknowledged in the library: the card tells of it once, by an event, and goes on naming it. The library has an event of its own for who waits for anyone
+//! (`core/failed.rs`).
 
 use crate::endpoint::Endpoint;
 use crate::error::CommandError;
@@ -96,8 +97,8 @@ impl Endpoint {
         Ok(failed)
     }
 
-    /// Acknowledges the failures that there are: [`pending_failures`](Self::pending_failures) doesn't name them any more. Returns all that have been
-    /// acknowledged, now or before, of pairs that are open.
+    /// Acknowledges the failures that there are: [`pending_failures`](Self::pending_failures) doesn't name them any more, and no event
+    /// [`PeerFailedPending`](crate::Cause::PeerFailedPending) tells of them. Returns all that have been acknowledged, now or before, of pairs that are open.
     ///
     /// # Errors
     /// As for [`failed_peers`](Self::failed_peers).
@@ -146,12 +147,30 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Events have been lost: asks the card who has failed. False if it doesn't answer.
+    pub(crate) fn ask_for_failed(&self) -> bool {
+        // What is lost from here on asks anew.
+        self.handle.lock().own().set_asks_for_failed(false);
+        let answered = self.read_failed().is_ok();
+        if !answered {
+            self.handle.lock().own().set_asks_for_failed(true);
+        }
+        answered
+    }
+
     /// A bit for each place of a pair whose peer has failed.
     fn read_failed(&self) -> Result<u128, CommandError> {
         let (mut commands, ()) = self.commands_while_open()?;
         let endpoint = self.handle.id();
         let read = mailbox::Endpoint { endpoint };
         let FailedPeers { low, high } = commands.call(Command::ReadFailed, &read)?;
-        Ok(u128::from(low) | u128::from(high) << 64)
+        let failed = u128::from(low) | u128::from(high) << 64;
+        // No pair is closed and none is opened while the channel is held.
+        let interrupts = self.handle.lock().own().note_failed(failed);
+        drop(commands);
+        if interrupts {
+            self.handle.link().own_event();
+        }
+        Ok(failed)
     }
 }

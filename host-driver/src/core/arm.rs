@@ -78,7 +78,7 @@ impl Core {
         Ok(watch)
     }
 
-    /// Arms the interrupts of the queue and of the events of its endpoints, unless an event has come that no wait was interrupted by. The lines are
+    /// Arms the interrupts of the queue and of the events of its endpoints, unless an event has come, or the library has one, that no wait was interrupted by. The lines are
     /// added to `watches`.
     pub(crate) fn arm(&mut self, link: &Link, watches: &mut Vec<Watch>) -> Result<(), WaitError> {
         let open = |rings: &&Rings| rings.phase == Phase::Open;
@@ -94,7 +94,10 @@ impl Core {
                 return Err(WaitError::Interrupted);
             }
         }
-        Ok(())
+        match (0..self.endpoints.len()).any(|at| self.of(at).notice_failure()) {
+            true => Err(WaitError::Interrupted),
+            false => Ok(()),
+        }
     }
 }
 

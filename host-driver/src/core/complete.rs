@@ -369,7 +369,7 @@ impl Own<'_> {
         })
     }
 
-    /// Takes the next event. Out of reach, the card hears of that at a later poll; it can't be reached is said when no event is left.
+    /// Takes the next event: the card's first, then the library's own. Out of reach, the card hears of that at a later poll; it can't be reached is said when no event is left.
     pub(crate) fn poll_event(&mut self, link: &Link) -> Result<Option<AsyncEvent>, TransportError> {
         while let Some(event) = self.rings.events.peek() {
             if self.rings.event_noticed == self.rings.events.head() {
@@ -382,16 +382,31 @@ impl Own<'_> {
             if is_broken!(LosesEvent) {
                 rung?;
             }
-            if let Some(cause) = Cause::from_code(event.cause) {
-                return Ok(Some(AsyncEvent {
-                    cause,
-                    pair: (event.pair != NO_PAIR)
-                        .then(|| self.pair_of_event(event.pair, number))
-                        .flatten(),
-                    info: event.info,
-                }));
+            if self.rings.events.peek().is_none() {
+                self.suspect_lost_events();
+                self.look_for_lost_events(link);
             }
-            self.queue.strays += 1;
+            let cause = Cause::from_code(event.cause);
+            // No card raises the library's own.
+            let Some(cause) = cause.filter(|&cause| cause != Cause::PeerFailedPending) else {
+                self.queue.strays += 1;
+                continue;
+            };
+            let pair = (event.pair != NO_PAIR)
+                .then(|| self.pair_of_event(event.pair, number))
+                .flatten();
+            if let Some(failed) = pair.filter(|_| cause == Cause::PeerFailed) {
+                self.note_failed(1 << failed.index);
+            }
+            return Ok(Some(AsyncEvent {
+                cause,
+                pair,
+                info: event.info,
+            }));
+        }
+        self.look_for_lost_events(link);
+        if let Some(pending) = self.take_pending() {
+            return Ok(Some(pending));
         }
         self.ring_for_events(link)?;
         Ok(None)

@@ -111,7 +111,11 @@ impl Endpoint {
             }
             count += 1;
         };
-        self.handle.lock().own().feed(self.handle.link());
+        let mut locked = self.handle.lock();
+        locked.own().feed(self.handle.link());
+        let interrupts = locked.own().interrupts_for_failure();
+        drop(locked);
+        self.tell_waiting(interrupts);
         refused_list(refused, count, rest)
     }
 
@@ -128,7 +132,17 @@ impl Endpoint {
         own.feed(link);
         let entered = self.enter_receive(&mut own, wr_id, receive, multi, buffer)?;
         own.feed(link);
+        let interrupts = own.interrupts_for_failure();
+        drop(locked);
+        self.tell_waiting(interrupts);
         Ok(entered)
+    }
+
+    /// A receive may have been posted that waits for a peer that has failed: another thread, which waits already, is to be told.
+    fn tell_waiting(&self, interrupts: bool) {
+        if interrupts {
+            self.handle.link().own_event();
+        }
     }
 
     /// Posts a receive without ringing.

@@ -133,6 +133,12 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         Promise::AcknowledgedNever => {
             peers::a_process_that_only_receives_learns_that_its_peer_has_failed
         }
+        Promise::PendingAgain => {
+            peers::whoever_waits_for_anyone_is_told_once_of_a_failed_peer
+        }
+        Promise::HidesLostFailure => {
+            peers::a_failure_whose_event_was_lost_is_told_to_whoever_waits_for_anyone
+        }
         Promise::NeverExpires => timeouts::what_has_waited_for_its_time_out_completes_as_timed_out,
         Promise::RetiresTooMany => optional::an_unsignaled_send_has_not_ended_with_one_before_it,
         Promise::ClosesInSilence => waiting::a_wait_ends_when_another_thread_closes_the_endpoint,

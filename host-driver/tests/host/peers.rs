@@ -1,10 +1,12 @@
 //! Peers that fail, are said to have failed, and come back; and signals.
 
-use crate::common::{Side, connected, fabric};
+use crate::common::{PATIENCE, Side, connected, fabric, opened};
 use abi::event::INFO_CLOSED_BIT;
+use abi::register::{SEND_TAIL, endpoint_page};
 use abi::times::WATCH_INTERVAL_LEAST;
+use host_driver::transport::TransportError;
 use host_driver::{
-    AsyncEvent, Cause, FailureCause, Pair, PairState, PeerState, Source, TaggedReceive,
+    AsyncEvent, Cause, FailureCause, Pair, PairState, PeerState, Source, TaggedReceive, WaitError,
     WatchOptions, WcStatus,
 };
 
@@ -26,8 +28,10 @@ fn anyone() -> TaggedReceive {
     }
 }
 
+/// The events that there are; the first hundred of a library that never stops.
 fn events(side: &Side) -> Vec<AsyncEvent> {
-    std::iter::from_fn(|| side.endpoint.poll_event().expect("within reach")).collect()
+    let events = std::iter::from_fn(|| side.endpoint.poll_event().expect("within reach"));
+    events.take(100).collect()
 }
 
 /// What the card takes the peer of a side for.
@@ -63,11 +67,12 @@ pub fn a_process_that_only_receives_learns_that_its_peer_has_failed() {
     );
     assert_eq!(peer(&a), failed);
     let event = events(&a);
-    assert_eq!(event.len(), 1);
-    assert_eq!(
-        (event[0].cause, event[0].pair),
-        (Cause::PeerFailed, Some(a.pair))
-    );
+    let told: Vec<_> = event
+        .iter()
+        .map(|event| (event.cause, event.pair))
+        .collect();
+    let causes = [Cause::PeerFailed, Cause::PeerFailedPending];
+    assert_eq!(told, causes.map(|cause| (cause, Some(a.pair))));
     assert_eq!(event[0].info, u64::from(WcStatus::PeerFailed.code()));
     assert_eq!(a.endpoint.failed_peers(), Ok(vec![a.pair]));
     assert_eq!(a.endpoint.pending_failures(), Ok(vec![a.pair]));
@@ -126,6 +131,145 @@ pub fn a_failure_is_pending_only_for_a_receive_from_any_source() {
     a.endpoint.cancel(3, request).expect("there is room");
     assert_eq!(a.next_past_events().status, WcStatus::Cancelled);
     assert_eq!(a.endpoint.pending_failures(), Ok(vec![]));
+}
+
+/// The causes of the events that there are, all of the side's pair.
+#[track_caller]
+fn causes(side: &Side) -> Vec<Cause> {
+    let told = events(side);
+    assert!(told.iter().all(|event| event.pair == Some(side.pair)));
+    told.iter().map(|event| event.cause).collect()
+}
+
+#[track_caller]
+fn is_interrupted(side: &Side) {
+    assert_eq!(side.cq.wait(10_000).err(), Some(WaitError::Interrupted));
+}
+
+#[track_caller]
+fn is_left_alone(side: &Side) {
+    assert_eq!(side.cq.wait(10_000).err(), Some(WaitError::Timeout));
+    assert_eq!(events(side), []);
+}
+
+#[test]
+pub fn whoever_waits_for_anyone_is_told_once_of_a_failed_peer() {
+    // The receive is there first, or comes when the program has heard of the failure by the card's event.
+    for is_first in [true, false] {
+        let fabric = fabric();
+        let (mut a, _b) = connected(&fabric, 4);
+        let mut request = is_first.then(|| a.post(1, &anyone()));
+        a.endpoint.declare_failed(a.pair).expect("connected");
+        is_interrupted(&a);
+        let pending = Cause::PeerFailedPending;
+        if is_first {
+            assert_eq!(causes(&a), [Cause::PeerFailed, pending]);
+        } else {
+            assert_eq!(causes(&a), [Cause::PeerFailed]);
+            // Who names the peer is told by the completion.
+            a.post(2, &a.receive(7));
+            assert_eq!(a.next().status, WcStatus::PeerFailed);
+            is_left_alone(&a);
+            request = Some(a.post(1, &anyone()));
+            is_interrupted(&a);
+            is_left_alone_but_for(&a, pending);
+        }
+        is_left_alone(&a);
+        // The next receive changes nothing.
+        a.endpoint
+            .cancel(3, request.expect("posted"))
+            .expect("room");
+        assert_eq!(a.next().status, WcStatus::Cancelled);
+        a.post(4, &anyone());
+        is_left_alone(&a);
+        assert_eq!(a.endpoint.pending_failures(), Ok(vec![a.pair]));
+    }
+}
+
+/// A wait is interrupted once, whether or not the event is taken.
+#[track_caller]
+fn is_left_alone_but_for(side: &Side, cause: Cause) {
+    assert_eq!(side.cq.wait(10_000).err(), Some(WaitError::Timeout));
+    assert_eq!(causes(side), [cause]);
+}
+
+#[test]
+pub fn an_acknowledged_failure_is_told_no_more() {
+    let fabric = fabric();
+    let (mut a, _b) = connected(&fabric, 4);
+    a.endpoint.declare_failed(a.pair).expect("connected");
+    is_interrupted(&a);
+    assert_eq!(a.endpoint.acknowledge_failures(), Ok(vec![a.pair]));
+    a.post(1, &anyone());
+    assert_eq!(a.cq.wait(10_000).err(), Some(WaitError::Timeout));
+    assert_eq!(causes(&a), [Cause::PeerFailed]);
+    is_left_alone(&a);
+    // Another peer in the same place is another matter.
+    a.endpoint.close_pair(a.pair).expect("open");
+    let (next, _) = a.endpoint.open_pair(4).expect("room");
+    assert_eq!(next.index(), a.pair.index());
+    is_left_alone(&a);
+}
+
+#[test]
+pub fn a_failure_whose_event_was_lost_is_told_to_whoever_waits_for_anyone() {
+    for is_posted in [true, false] {
+        let fabric = fabric();
+        let (mut a, _b) = opened(&fabric, 4, |pd| pd.endpoint().event_queue(4));
+        if is_posted {
+            a.post(1, &anyone());
+        }
+        let page = endpoint_page(a.endpoint.index());
+        let transport = fabric.transport(0);
+        for _ in 0..4 {
+            // SAFETY: the card ignores this value of the doorbell, which is the point: it makes it fetch nothing.
+            unsafe { transport.doorbell(page + SEND_TAIL, 0x8000) }.expect("within reach");
+        }
+        a.endpoint.declare_failed(a.pair).expect("connected");
+        a.pause(5_000);
+        assert_eq!(a.endpoint.events_lost(), Ok(1));
+        // One event is taken for each interrupt, and out of the card's reach.
+        for taken in 0..4 {
+            is_interrupted(&a);
+            fabric.cut(0, true);
+            let event = a.endpoint.poll_event().expect("one is there");
+            assert_eq!(event.expect("one is there").cause, Cause::RingOverrun);
+            fabric.cut(0, taken == 3);
+        }
+        let unreachable = Err(TransportError::Unreachable);
+        assert_eq!(a.endpoint.poll_event(), unreachable);
+        fabric.cut(0, false);
+        if !is_posted {
+            assert_eq!(a.endpoint.poll_event(), Ok(None));
+            a.post(1, &anyone());
+            is_interrupted(&a);
+        }
+        assert_eq!(causes(&a), [Cause::PeerFailedPending]);
+        is_left_alone(&a);
+    }
+}
+
+#[test]
+pub fn a_thread_that_waits_is_told_of_a_receive_that_another_has_posted() {
+    let fabric = fabric();
+    let (mut a, _b) = connected(&fabric, 4);
+    a.endpoint.declare_failed(a.pair).expect("connected");
+    a.pause(5_000);
+    assert_eq!(causes(&a), [Cause::PeerFailed]);
+    let (poster, attached) = (fabric.attach(), fabric.attach());
+    let cq = a.cq.clone();
+    let ended = std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let _attached = attached;
+            (cq.wait(PATIENCE).err(), fabric.now())
+        });
+        a.pause(50_000);
+        a.post(1, &anyone());
+        drop(poster);
+        waiter.join().expect("no panic")
+    });
+    assert_eq!(ended.0, Some(WaitError::Interrupted));
+    assert!(ended.1 < PATIENCE / 2, "nobody was woken until {}", ended.1);
 }
 
 #[test]

@@ -79,14 +79,16 @@ pub(crate) fn who_only_receives_learns_that_its_peer_is_gone_and_tells_it_to_oth
                     let status = me.pair_status(1);
                     assert_eq!(status.peer_state, PeerState::Failed);
                     assert_eq!(status.failure, Some(FailureCause::Silence));
-                    let events = me.events();
-                    assert_eq!(events.len(), 1, "{events:?}");
-                    assert_eq!(events[0].cause, Cause::PeerFailed);
                     // The receive from anyone waits for whoever is left.
                     let failed = me.pair(1);
+                    let told: Vec<_> = me.events().iter().map(|e| (e.cause, e.pair)).collect();
+                    let causes = [Cause::PeerFailed, Cause::PeerFailedPending];
+                    assert_eq!(told, causes.map(|cause| (cause, Some(failed))));
                     assert_eq!(me.endpoint.failed_peers(), Ok(vec![failed]));
                     assert_eq!(me.endpoint.pending_failures(), Ok(vec![failed]));
                     me.endpoint.acknowledge_failures().expect("acknowledged");
+                    me.receive(anyone + 1, None, 9, 8);
+                    assert_eq!(me.events(), [], "it is told once");
                     assert_eq!(me.endpoint.pending_failures(), Ok(vec![]));
                     me.endpoint
                         .tell_failed(failed, &[me.pair(2)])
