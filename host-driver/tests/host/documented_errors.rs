@@ -1482,6 +1482,24 @@ const ROWS: &[Row] = &[
         let (side, _other) = connected(&SoftFabric::new(able_options()), 4);
         all([drain(&side, 10_000, 1).err()])
     }),
+    ("drain", "`CutOff`", || {
+        let fabric = SoftFabric::new(able_options());
+        let (a, b) = connected(&fabric, 4);
+        crate::drain::forge_decisions(&fabric);
+        let group = |side: &Side, own| Group::new(&side.endpoint, &[(1 - own, side.pair)], own);
+        let groups = [(&a, group(&a, 0)), (&b, group(&b, 1))];
+        for _ in 0..100 {
+            for (side, group) in &groups {
+                let group = group.as_ref().expect("a group");
+                let ended = side.endpoint.drain(group, &drain_options(10_000));
+                match ended.expect_err("it is forged") {
+                    DrainError::TimedOut => {}
+                    other => return names(other),
+                }
+            }
+        }
+        panic!("nobody is told of a decision");
+    }),
     ("drain", "`Command` with `Argument`", || {
         let (side, _other) = connected(&SoftFabric::new(able_options()), 4);
         names(drain(&side, 10_000, 64).expect_err("a rank of 64"))

@@ -1,6 +1,9 @@
 //! Drains of a context: what was under way ends, what is left is discarded, survivors agree, and the next epoch begins clean.
 
 use crate::common::{PATIENCE, able_options};
+use abi::wire::{
+    FrameHeader, FrameType, HEADER_BYTES, ManagementBody, ManagementKind, TRAILER_BYTES, crc32c,
+};
 use host_driver::transport::PauseResult;
 use host_driver::{
     Access, Buffer, Cause, CompletionQueue, Device, DrainError, DrainOptions, DrainPolicy, Drained,
@@ -366,6 +369,54 @@ fn what_cannot_be_drained_is_refused() {
         matches!(refused, Err(DrainError::Command(_))),
         "{refused:?}"
     );
+}
+
+/// Has what card 0's firmware asks and proposes, as the coordinator of a drain, arrive as the decision that nobody has failed.
+pub fn forge_decisions(fabric: &SoftFabric) {
+    fabric.tap(|mut passing, out| {
+        let (header, body) = passing.bytes.split_at_mut(HEADER_BYTES);
+        let kind = FrameHeader::parse(header).map(|header| header.frame_type);
+        let is_management = kind == Ok(FrameType::Management.code());
+        if passing.source == 0 && is_management {
+            let mut told = ManagementBody::parse(body).expect("a whole frame");
+            let asks = [ManagementKind::DrainAsk, ManagementKind::DrainPropose];
+            if asks.map(ManagementKind::code).contains(&told.kind) {
+                (told.kind, told.word) = (ManagementKind::DrainCommit.code(), 0);
+                told.emit(body);
+                let end = passing.bytes.len() - TRAILER_BYTES;
+                let (frame, trailer) = passing.bytes.split_at_mut(end);
+                trailer.copy_from_slice(&u64::from(crc32c(frame)).to_le_bytes());
+            }
+        }
+        out.push(passing);
+    });
+}
+
+/// Whoever decides cuts those off that it has named, before it tells anybody: so the decision is forged.
+#[test]
+fn who_is_told_of_a_decision_before_all_have_swept_is_cut_off() {
+    let fabric = fabric(2, 1);
+    forge_decisions(&fabric);
+    let mut all = members(&fabric, 2);
+    all[1].receive(1, Some(0)).expect("posted");
+    let mut ended = [None, None];
+    for _ in 0..100 {
+        for (member, ended) in all.iter().zip(&mut ended) {
+            if ended.is_none() {
+                let drained = member.drain(RESET, TURN);
+                *ended = Some(drained).filter(|drained| *drained != Err(DrainError::TimedOut));
+            }
+        }
+    }
+    // The other one, whom the forged frames are from, may have swept by then.
+    assert!(ended[0].is_some());
+    assert_eq!(ended[1], Some(Err(DrainError::CutOff)));
+    // Posts are taken again, and a round that nobody forges ends as it should.
+    all[0].send(1, 2).expect("posted");
+    fabric.tap(|passing, out| out.push(passing));
+    let drained = drain_all(&all, &[0, 1], RESET);
+    assert_eq!(agreed(&drained), (vec![], 2));
+    assert_epoch_is_clean(&mut all, &[0, 1]);
 }
 
 /// Traffic of all with all; one card, or none, is switched off at a random cycle; all that live drain, twice.
