@@ -375,6 +375,13 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.acknowledge.mark(pair, Reason::Ask);
     }
 
+    /// A message's frame goes out again that the transmitter had when it was acknowledged: it carries the numbers of its pair.
+    pub fn goes_late(&mut self, pair: u16) {
+        self.counters.count(Counter::Repeats);
+        self.counters.count(Counter::FramesSent);
+        self.acknowledge.carried(pair);
+    }
+
     /// The cycle that time has got to.
     pub fn now(&self) -> u64 {
         self.now

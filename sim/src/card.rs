@@ -7,6 +7,7 @@
 //!             ──► Source ────┘             └─► moments, waveform
 //! ```
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -111,6 +112,19 @@ pub struct CardReport {
     pub cpu: Duration,
 }
 
+/// Ranges in ascending order; those that overlap, or touch, are one.
+fn apart(mut ranges: Vec<Range<u64>>) -> VecDeque<Range<u64>> {
+    ranges.sort_by_key(|range| range.start);
+    let mut apart: VecDeque<Range<u64>> = VecDeque::new();
+    for range in ranges {
+        match apart.back_mut().filter(|last| range.start <= last.end) {
+            Some(last) => last.end = last.end.max(range.end),
+            None => apart.push_back(range),
+        }
+    }
+    apart
+}
+
 /// A card and its surroundings.
 pub(crate) struct Card {
     model: Box<dyn CardModel>,
@@ -120,7 +134,8 @@ pub(crate) struct Card {
     pub memory: Memory,
     lite: LiteMaster,
     sink: Sink,
-    stalls: Vec<Range<u64>>,
+    /// By their first cycle; none overlaps another.
+    stalls: VecDeque<Range<u64>>,
     memory_stalls: Vec<Span>,
     power_off: u64,
     source: Source,
@@ -169,7 +184,7 @@ impl Card {
             memory: Memory::new(memory, seed, card),
             lite: LiteMaster::new(pressure, seed, card),
             sink: Sink::new(pressure, seed, card),
-            stalls,
+            stalls: apart(stalls),
             memory_stalls,
             power_off,
             source: Source::new(pressure, seed, card),
@@ -283,7 +298,13 @@ impl Card {
             self.lite.drive(cycle, &mut inputs.lite);
             let memory = !self.memory_stalls.iter().any(|stall| stall.contains(cycle));
             self.memory.drive(cycle, memory, inputs);
-            let stalled = self.stalls.iter().any(|stall| stall.contains(&cycle));
+            while self.stalls.front().is_some_and(|stall| stall.end <= cycle) {
+                self.stalls.pop_front();
+            }
+            let stalled = self
+                .stalls
+                .front()
+                .is_some_and(|stall| stall.start <= cycle);
             inputs.tx_ready = self.sink.drive() && !stalled;
             inputs.rx = self.source.drive(cycle);
 

@@ -13,7 +13,10 @@ use abi::wire::{FrameHeader, FrameType};
 use card_model::Break;
 use hdl::config::{Config, ECP5, TINY};
 use posthorn_tests::cards::{GatesOnly, modelled};
-use posthorn_tests::oracle::{Compared, Event, Mix, Story, Tamper, follow, play, rough, watched};
+use posthorn_tests::oracle::{
+    Compared, Event, Fragile, Mix, Stops, Story, Tamper, follow, play, rough, watched,
+};
+use sim::Costs;
 use sim::fabric::LinkFilter;
 
 /// What a card's gates did: its host's story, and what was seen on its pins.
@@ -26,11 +29,17 @@ fn stories(
     mix: Mix,
     tamper: Option<Tamper>,
 ) -> Vec<Told> {
-    let (mut cluster, seen) = watched(config.name, cards, seed, tamper);
+    let (mut cluster, seen, fragile) = watched(config.name, cards, seed, mix.stops, tamper);
     if mix.rough {
         cluster = cluster.tap(LinkFilter::default(), rough(seed));
     }
-    let (stories, _) = GatesOnly::Oracle.run(cluster, |host| play(&host, config, seed, mix));
+    if mix.stops.is_some() || mix.fails.is_some() {
+        // A program does more in the same time if its host's accesses cost nothing.
+        cluster = cluster.costs(Costs::NONE);
+    }
+    let (stories, _) = GatesOnly::Oracle.run(cluster, |host| {
+        play(&host, config, seed, mix, &fragile[host.card()])
+    });
     let seen = seen
         .iter()
         .map(|seen| seen.lock().expect("it is over").clone());
@@ -47,7 +56,7 @@ fn overtake((story, seen): &Told, messages: usize) -> Option<Told> {
     let frames = |seen: &[(u64, Event)], pair: u16, of: FrameType| -> Vec<(usize, u32)> {
         let all = seen.iter().enumerate();
         all.filter_map(|(at, (_, event))| match event {
-            Event::FrameOut(frame) => {
+            Event::FrameOut(frame, _) => {
                 let header = FrameHeader::parse(frame).ok()?;
                 let is = header.source_pair == pair && header.frame_type == of.code();
                 is.then_some((at, header.sequence))
@@ -275,7 +284,13 @@ fn the_gates_do_what_the_model_does_and_not_what_a_broken_one_does() {
 fn programs_come_to_rest_on_cards_that_have_every_capability() {
     let ends = Mutex::new(BTreeSet::new());
     modelled("tiny", 3, 1, abi::capability::ALL, |host| {
-        let story = play(&host, &TINY, 1, Mix::even(1500).shared());
+        let story = play(
+            &host,
+            &TINY,
+            1,
+            Mix::even(1500).shared(),
+            &Fragile::default(),
+        );
         ends.lock().unwrap().extend(ends_of_sends([&story]));
     });
     let ends = ends.into_inner().expect("it is over");
@@ -294,6 +309,42 @@ fn a_word_that_the_gates_write_wrongly_is_noticed_though_no_host_looks_at_it() {
     let told = stories(&TINY, 2, 4, Mix::even(60), Some(tamper));
     assert_eq!(held(&told[0], Break::None), None, "the broken card");
     assert!(held(&told[1], Break::None).is_some(), "the other one");
+}
+
+/// Wires that go on for some time-outs, stop for less than one as a rule, and now and then for some.
+const STOPS: Stops = Stops {
+    open: 12_000,
+    short: 2_000,
+    long: 20_000,
+};
+
+/// Programs around which wires stop, or memory fails: for how many cards each.
+const TROUBLED: [(usize, Mix); 3] = [
+    (3, Mix::even(2000).stopped(STOPS)),
+    (2, Mix::even(2000).tight().own().stopped(STOPS)),
+    (3, Mix::flood(2000).doomed().failing(200)),
+];
+
+/// An operation is a request that a host has posted, of whatever kind, and that has ended; the second entry of a gather is none. The seed is 1000, or
+/// that in `POSTHORN_SEED`.
+#[test]
+fn the_gates_do_what_the_model_does_though_wires_stop_and_memory_fails() {
+    let seed = std::env::var("POSTHORN_SEED").map_or(1000, |text| {
+        text.parse().expect("POSTHORN_SEED is a number")
+    });
+    let mut sum = Compared::default();
+    for (kind, (cards, mix)) in TROUBLED.into_iter().enumerate() {
+        let told = stories(&TINY, cards, seed, mix, None);
+        for (card, told) in told.iter().enumerate() {
+            sum += held(told, Break::None)
+                .unwrap_or_else(|| panic!("seed {seed}, program {kind}, card {card}"));
+        }
+    }
+    println!("seed {seed}: {sum:?}");
+    assert!(sum.operations > 5000, "{sum:?}");
+    // A wire that stops for longer than a time-out has pairs send again.
+    assert!(sum.again.0 > 20, "{sum:?}");
+    assert!(sum.errors > 0, "{sum:?}");
 }
 
 /// Of every seed each kind of program, or of the seed in `POSTHORN_SEED` alone. Runs all before it fails, and names those that differ.

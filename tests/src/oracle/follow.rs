@@ -1,7 +1,7 @@
 //! The model does what the gates did, in their order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range, RangeInclusive};
 
 use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{
@@ -24,9 +24,11 @@ use card_model::sends::SourceNumbers;
 use card_model::{Action, Break, Card, CardSizes, Output, Reason, Timing};
 
 use super::Event;
+use super::memory::{Reads, Weak};
+use hdl::config::JOBS;
 
-/// Cycles from the look-up of a frame's numbers until the frame shows on the pins, at most.
-const LOOK_UP_CYCLES: u64 = 6;
+/// Cycles from the first in which a frame shows on the pins until an update that came before it began has been counted, at most.
+const COUNTED_CYCLES: u64 = 6;
 /// Cycles from the one in which a doorbell is written to the first in which Delivery sees that the list ring has an entry: through the registers,
 /// the doorbell's register, the ring's tail, and the register behind `lists_pending`.
 const DOORBELL_CYCLES: u64 = 4;
@@ -37,6 +39,8 @@ const ENTER_CYCLES: u64 = 4;
 /// the model never waits for its host.
 const COMPLETIONS_LOG2: u8 = 13;
 
+/// How a send ends whose pair has failed.
+const FAILURES: [Status; 2] = [Status::LinkError, Status::MemoryError];
 /// How a send ends whose payload couldn't be read.
 const UNREAD: [Status; 2] = [Status::LocalProtection, Status::MemoryError];
 
@@ -85,6 +89,8 @@ pub struct Story {
     pub rules: Vec<(RuleSetup, bool)>,
     /// Mapped memory: address and what was there in the end.
     pub memory: Vec<(u64, Vec<u8>)>,
+    /// Addresses of it that may have answered with errors.
+    pub fragile: Vec<Range<u64>>,
     /// What it posted, in order.
     pub posts: Vec<Post>,
     /// Completions, by endpoint, in order, with the cycle in which the host saw each.
@@ -100,6 +106,8 @@ pub struct Story {
 /// What was held to the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
+    /// Requests that were posted, each of which has ended. The second entry of a gather is none.
+    pub operations: usize,
     /// Commands to the lists.
     pub commands: usize,
     /// Completions.
@@ -116,6 +124,10 @@ pub struct Compared {
     pub revoked: usize,
     /// Pairs that failed.
     pub failed: usize,
+    /// Messages that were sent again though they were acknowledged: the transmitter had them before that.
+    pub late: usize,
+    /// Accesses that the memory answered with an error.
+    pub errors: usize,
     /// Messages that were sent again, and frames that said that a message was missing.
     pub again: (usize, usize),
     /// Frames that asked for credit.
@@ -130,6 +142,9 @@ impl AddAssign for Compared {
     fn add_assign(&mut self, other: Self) {
         let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
         *self = Self {
+            operations: self.operations + other.operations,
+            late: self.late + other.late,
+            errors: self.errors + other.errors,
             commands: self.commands + other.commands,
             completions: self.completions + other.completions,
             frames: self.frames + other.frames,
@@ -452,7 +467,7 @@ fn without_gap(frame: &[u8]) -> (FrameHeader, Vec<u8>) {
 }
 
 struct Follower {
-    card: Card<Pieces, Gates>,
+    card: Card<Weak, Gates>,
     posts: Vec<[VecDeque<Post>; 2]>,
     rings: Vec<Opened>,
     tails: Vec<[u16; 2]>,
@@ -475,12 +490,17 @@ struct Follower {
     late: BTreeMap<u16, VecDeque<Vec<u8>>>,
     /// The pair that is being failed: what it did before is being caught up with.
     failing: Option<u16>,
-    /// Events that tell of a failure of the link: endpoint and pair.
-    link_errors: BTreeSet<(u8, u16)>,
+    /// Statuses of the failures that events tell of, by endpoint and pair.
+    link_errors: BTreeMap<(u8, u16), u8>,
+    /// Cycle of the doorbell of each send, by endpoint and request.
+    rung: BTreeMap<(u8, u32), u64>,
+    /// Frames of messages that have gone out, and how many had when the model heard that a message was safe, by pair and number.
+    messages_out: usize,
+    safe: BTreeMap<(u16, u32), usize>,
     events: VecDeque<(u64, Event)>,
     matched: usize,
-    /// First cycle of each pair's last frame, and the cycles of its last update.
-    framed: BTreeMap<u16, u64>,
+    /// Cycles in which an update may have come that each pair's last frame needn't tell of though it doesn't carry it, and the cycle of its last update.
+    framed: BTreeMap<u16, RangeInclusive<u64>>,
     updated: BTreeMap<u16, u64>,
     /// Messages of each pair, as they were when they were sent first; and how many frames of the gates, and of the model, have said that one is missing.
     sent_once: BTreeMap<(u16, u32), (FrameHeader, Vec<u8>)>,
@@ -515,13 +535,14 @@ impl Follower {
             .filter(|(cycle, _)| (story.cycles.0..story.cycles.1).contains(cycle))
             .map(|(cycle, event)| {
                 let early = match event {
-                    Event::FrameOut(_) => LOOK_UP_CYCLES,
+                    Event::FrameOut(_, before) => *before,
                     _ => 0,
                 };
                 (cycle - early, event.clone())
             })
             .collect();
         events.sort_by_key(|(cycle, _)| *cycle);
+        events.retain(|(_, event)| !matches!(event, Event::Access { .. }));
         let commands = events.iter().filter_map(|(cycle, event)| match event {
             Event::Matched(command, reply, replied) => Some((*cycle, *command, *reply, *replied)),
             _ => None,
@@ -595,6 +616,7 @@ impl Follower {
             ready: (0, 0),
             stays: (0, 0),
         };
+        let mut errors = 0;
         let mut memory = Pieces::default();
         for (address, bytes) in &story.memory {
             memory.map(*address, bytes.len());
@@ -602,6 +624,19 @@ impl Follower {
         for opened in &story.endpoints {
             let bytes = Completion::BYTES << COMPLETIONS_LOG2;
             memory.map(completions_of(opened.endpoint), bytes);
+        }
+        let mut memory = Weak::new(memory, story.fragile.clone());
+        for (cycle, event) in seen {
+            if let &Event::Access {
+                write,
+                address,
+                end,
+                failed,
+            } = event
+            {
+                memory.burst(*cycle, write, address, end, failed);
+                errors += usize::from(failed);
+            }
         }
         let mut card = Card::with_timing(story.sizes, memory, gates);
         card.break_on_purpose(broken);
@@ -644,9 +679,12 @@ impl Follower {
                 .flat_map(|(opened, all)| {
                     let failures = [Cause::LinkError, Cause::PeerFailed].map(Cause::code);
                     let link = all.iter().filter(move |e| failures.contains(&e.cause));
-                    link.map(|event| (opened.endpoint, event.pair))
+                    link.map(|event| ((opened.endpoint, event.pair), event.info as u8))
                 })
                 .collect(),
+            rung: BTreeMap::new(),
+            messages_out: 0,
+            safe: BTreeMap::new(),
             events: events.into(),
             matched: 0,
             framed: BTreeMap::new(),
@@ -657,7 +695,10 @@ impl Follower {
             asked: BTreeMap::new(),
             answered: BTreeSet::new(),
             written: Vec::new(),
-            compared: Compared::default(),
+            compared: Compared {
+                errors,
+                ..Compared::default()
+            },
         }
     }
 
@@ -721,7 +762,7 @@ impl Follower {
                 endpoint,
                 offset,
                 value,
-            } => self.doorbell(endpoint, offset, value),
+            } => self.doorbell(cycle, endpoint, offset, value),
             Event::FrameIn(frame) => {
                 if self.asks(&frame) {
                     let pair = FrameHeader::parse(&frame)
@@ -733,6 +774,7 @@ impl Follower {
                 self.card.frame_in(frame);
             }
             Event::Matched(command, ..) => self.matched(cycle, &command),
+            Event::Access { .. } => unreachable!("the memory has them"),
             Event::Control(operation, index) => {
                 panic!("cycle {cycle}: the firmware changes {index:#x} by operation {operation}")
             }
@@ -753,12 +795,12 @@ impl Follower {
                     }
                 }
             }
-            Event::FrameOut(frame) => self.frame_out(cycle, &frame),
+            Event::FrameOut(frame, before) => self.frame_out(cycle, cycle + before, &frame),
         }
     }
 
     /// The host has posted: its entries and buffers are in memory when it rings.
-    fn doorbell(&mut self, endpoint: u8, offset: u32, value: u32) {
+    fn doorbell(&mut self, cycle: u64, endpoint: u8, offset: u32, value: u32) {
         let at = usize::from(endpoint);
         let ring = match offset {
             SEND_TAIL => 0,
@@ -773,16 +815,20 @@ impl Follower {
             if ring == 1 {
                 self.listed[at].push(ListRequest::from_words(&post.words));
             } else {
-                self.sent[at].push(SendRequest::from_words(&post.words));
+                let send = SendRequest::from_words(&post.words);
+                if send.opcode != Opcode::Segments.code() {
+                    self.rung.insert((endpoint, send.request), cycle);
+                }
+                self.sent[at].push(send);
             }
             let opened = &self.rings[at];
             let log2 = opened.log2[ring];
             let entry = entry_address(opened.rings[ring], index, log2, REQUEST_BYTES);
             let bytes: Vec<u8> = post.words.iter().flat_map(|w| w.to_le_bytes()).collect();
             let memory = &mut self.card.memory;
-            memory.write(entry, &bytes).expect("the ring is mapped");
+            memory.host_writes(entry, &bytes);
             if let Some((address, bytes)) = &post.fill {
-                memory.write(*address, bytes).expect("a buffer is mapped");
+                memory.host_writes(*address, bytes);
             }
         }
         self.card.write_register(endpoint, offset, value);
@@ -1032,11 +1078,13 @@ impl Follower {
         }
     }
 
-    /// A frame has gone out. The numbers that it carries were looked up in one of the cycles before.
-    fn frame_out(&mut self, cycle: u64, frame: &[u8]) {
+    /// A frame has gone out. The numbers that it carries were looked up in one of the cycles until it was shown.
+    fn frame_out(&mut self, cycle: u64, shown: u64, frame: &[u8]) {
         let header = FrameHeader::parse(frame).expect("a header");
         let pair = header.source_pair;
-        let announces = glance(frame).announces;
+        let glanced = glance(frame);
+        let announces = glanced.announces;
+        self.messages_out += usize::from(glanced.message.is_some());
         // The announcement overtakes the message that the pair had begun.
         let late = self.late.get_mut(&pair).filter(|_| !announces);
         if let Some(late) = late.and_then(VecDeque::pop_front) {
@@ -1052,13 +1100,12 @@ impl Follower {
             self.tell_gap(cycle, pair);
         }
         // When a pair has waited for long enough is the gates' affair.
-        if glance(frame).asks {
+        if glanced.asks {
             self.card.ask(pair);
             self.compared.asks += 1;
         }
         let carried = (header.acknowledge, header.credit, header.refused);
         let control = header.frame_type != FrameType::Eager.code();
-        let shown = cycle + LOOK_UP_CYCLES;
         loop {
             let sink = self.card.credits(pair).sink;
             let numbers = (sink.accepted, sink.freed, sink.refused);
@@ -1087,8 +1134,8 @@ impl Follower {
                 _ if numbers == carried => {
                     // The update came when the pair's last frame had been taken, and had not begun.
                     let updated = self.updated.get(&pair).copied().unwrap_or(0);
-                    let framed = self.framed.get(&pair).copied().unwrap_or(0);
-                    let between = (framed..=framed + 2 * LOOK_UP_CYCLES).contains(&updated);
+                    let framed = self.framed.get(&pair);
+                    let between = framed.is_some_and(|framed| framed.contains(&updated));
                     assert!(between, "cycle {shown}: pair {pair} owes no control frame");
                     self.card.mark(pair);
                 }
@@ -1097,8 +1144,10 @@ impl Follower {
         }
         if control {
             self.card.step(Action::Control(pair));
-        } else {
-            self.transmit_this(shown, pair, frame);
+        } else if self.transmit_this(shown, pair, frame) {
+            self.framed.insert(pair, cycle..=shown + COUNTED_CYCLES);
+            self.compared.frames += 1;
+            return;
         }
         let same = self.card.frame_out();
         assert_eq!(
@@ -1114,7 +1163,7 @@ impl Follower {
         if told.is_some_and(|header| tells_gap(&header)) {
             self.gaps_told.entry(pair).or_default().1 += 1;
         }
-        self.framed.insert(pair, cycle);
+        self.framed.insert(pair, cycle..=shown + COUNTED_CYCLES);
         self.compared.frames += 1;
     }
 
@@ -1131,26 +1180,62 @@ impl Follower {
     }
 
     /// A message of a pair goes out: the next one, or one that is sent again and has to be what it was but for the numbers of the reverse direction.
-    fn transmit_this(&mut self, cycle: u64, pair: u16, frame: &[u8]) {
+    /// Whether it is acknowledged, so that the model has no frame for it.
+    fn transmit_this(&mut self, cycle: u64, pair: u16, frame: &[u8]) -> bool {
         let header = FrameHeader::parse(frame).expect("a header");
-        let SourceNumbers { taken, .. } = self.card.credits(pair).source;
+        let SourceNumbers {
+            taken,
+            acknowledged,
+            ..
+        } = self.card.credits(pair).source;
         let key = (pair, header.sequence);
         if header.sequence >= taken {
             self.sent_once.insert(key, without_numbers(frame));
-            return self.transmit(cycle, pair);
+            self.transmit(cycle, pair);
+            return false;
         }
         assert_eq!(
             self.sent_once.get(&key),
             Some(&without_numbers(frame)),
             "cycle {cycle}: a frame that pair {pair} sends again"
         );
-        // One that the transmitter had when the acknowledgement came goes out behind it.
-        let again = self.card.send_again(pair, header.sequence);
-        assert!(
-            again,
-            "cycle {cycle}: pair {pair} sends again what is acknowledged"
-        );
         self.compared.again.0 += 1;
+        if header.sequence >= acknowledged {
+            assert!(self.send_again(pair, header.sequence), "it is on its way");
+            return false;
+        }
+        self.goes_late(cycle, pair, header.sequence);
+        true
+    }
+
+    /// A message that is sent again is acknowledged. It was with the transmitter then: Gather has [`JOBS`] messages at most, of all pairs, and Framer one,
+    /// and they leave in their order.
+    fn goes_late(&mut self, cycle: u64, pair: u16, sequence: u32) {
+        let since = self.messages_out - self.safe[&(pair, sequence)];
+        assert!(
+            since <= JOBS + 1,
+            "cycle {cycle}: pair {pair} sends again what was acknowledged {since} messages before"
+        );
+        self.card.goes_late(pair);
+        self.compared.late += 1;
+    }
+
+    /// One of a pair's unacknowledged sends goes out again: what was read for it was seen.
+    fn send_again(&mut self, pair: u16, sequence: u32) -> bool {
+        self.card.memory.reads = Reads::Seen;
+        let again = self.card.send_again(pair, sequence);
+        self.card.memory.reads = Reads::Since(0);
+        again
+    }
+
+    /// The next send of a pair has its turn: its buffer was read after its doorbell.
+    fn take_turn(&mut self, pair: u16) {
+        let head = self.card.sends().waiting(pair).next();
+        let request = head.map(|head| (self.endpoints[&pair], head.request));
+        let rung = request.map(|request| self.rung[&request]);
+        self.card.memory.reads = Reads::Since(rung.unwrap_or(0));
+        self.card.step(Action::Transmit(pair));
+        self.card.memory.reads = Reads::Since(0);
     }
 
     /// The next message of a pair goes out.
@@ -1168,7 +1253,7 @@ impl Follower {
         let cancelled =
             head.is_some_and(|head| self.ends(endpoint, head.request, &[Status::Cancelled]));
         if !cancelled && self.can(Action::Transmit(pair)) {
-            self.card.step(Action::Transmit(pair));
+            self.take_turn(pair);
         } else if self.can(Action::Send(endpoint)) {
             self.fetch_send(cycle, endpoint);
         } else if self.wire.is_empty() {
@@ -1239,7 +1324,11 @@ impl Follower {
     /// Looks at a frame for a pair.
     fn look(&mut self, action: Action, pair: u16) {
         let arrivals = self.card.arrivals().count();
+        let known = self.card.credits(pair).source.acknowledged;
         self.card.step(action);
+        for number in known..self.card.credits(pair).source.acknowledged {
+            self.safe.insert((pair, number), self.messages_out);
+        }
         let delivery = self.card.delivery();
         let new = self.card.arrivals().nth(arrivals);
         if new.is_some_and(|new| !delivery.is_revoked(new)) {
@@ -1281,8 +1370,11 @@ impl Follower {
         self.failing = Some(pair);
         let endpoint = self.endpoints[&pair];
         let at = usize::from(endpoint);
+        let failed = self.link_errors.get(&(endpoint, pair)).copied();
+        let failed = failed.map_or(Some(Status::MemoryError), Status::from_code);
+        let failed = failed.expect("a status");
         // A send that the pair's failure didn't end, nor its payload, was acknowledged, whether or not it told so.
-        let ended = [Status::LinkError, Status::MemoryError];
+        let ended = [failed, Status::MemoryError];
         let unheard = |follower: &Self| {
             let mut sent = follower.card.sends().on_their_way(pair);
             if sent.any(|request| !follower.ends(endpoint, request, &ended)) {
@@ -1304,15 +1396,12 @@ impl Follower {
         }
         self.transmit_late(cycle, pair, announced);
         // Behind them are sends whose turn came to nothing.
-        let (status, unread) = match self.link_errors.contains(&(endpoint, pair)) {
-            true => (Status::LinkError, &UNREAD[..]),
-            // No completion tells memory that is gone from the failure.
-            false => (Status::MemoryError, &[Status::LocalProtection][..]),
-        };
-        while self.has_send_that_ends(pair, unread) {
+        let unread: Vec<Status> = UNREAD.into_iter().filter(|&s| s != failed).collect();
+        // No completion tells memory that is gone from such a failure, or a refusal from such a one.
+        while self.has_send_that_ends(pair, &unread) {
             self.towards_a_turn(cycle, pair);
         }
-        let status = status.code();
+        let status = failed.code();
         let fault = Action::Fault { pair, status };
         while !self.can(fault) {
             self.receive(cycle, "a pair fails");
@@ -1327,7 +1416,7 @@ impl Follower {
     /// the transmitter, so that message may show after the announcement; the pair begins none after it.
     fn transmit_late(&mut self, cycle: u64, pair: u16, mut announced: bool) {
         let later = self.events.iter().filter_map(|(_, event)| match event {
-            Event::FrameOut(frame) => Some(glance(frame)),
+            Event::FrameOut(frame, _) => Some(glance(frame)),
             _ => None,
         });
         let later: Vec<Glance> = later.filter(|next| next.from == pair).collect();
@@ -1344,7 +1433,7 @@ impl Follower {
                     .message
                     .filter(|&number| number < self.card.credits(pair).source.taken)
                 {
-                    Some(number) => _ = self.card.send_again(pair, number),
+                    Some(number) => _ = self.send_again(pair, number),
                     None => self.transmit(cycle, pair),
                 }
             } else if announced {
@@ -1399,14 +1488,11 @@ impl Follower {
                 break;
             }
             if self.ends(endpoint, waiting[0], &UNREAD) && self.can(Action::Transmit(pair)) {
-                self.card.step(Action::Transmit(pair));
+                self.take_turn(pair);
             } else if self.card.timing.own.contains_key(&pair) {
                 self.transmit_own(cycle, pair);
-            } else if self.ends(
-                endpoint,
-                cancel.target,
-                &[Status::LinkError, Status::MemoryError],
-            ) && !self.failed.contains(&pair)
+            } else if self.ends(endpoint, cancel.target, &FAILURES)
+                && !self.failed.contains(&pair)
                 && self.failing != Some(pair)
                 && self.fails_later(pair)
             {
@@ -1459,6 +1545,7 @@ impl Follower {
             match action {
                 Action::Send(endpoint) => self.fetch_send(u64::MAX, endpoint),
                 Action::Receive => self.receive(u64::MAX, "the end"),
+                Action::Transmit(pair) => self.take_turn(pair),
                 _ => self.card.step(action),
             }
             assert_eq!(self.card.frame_out(), None, "the gates sent no such frame");
@@ -1486,6 +1573,15 @@ impl Follower {
         }
         let left = gates.others.values().flatten().next();
         assert_eq!(left, None, "a completion of the gates is left");
+        if let Some(left) = self.card.memory.left() {
+            panic!("the gates write {left:#x}, and the model doesn't");
+        }
+        let posts = story.posts.iter();
+        let requests = posts.filter(|post| {
+            post.ring == WorkRing::List
+                || SendRequest::from_words(&post.words).opcode != Opcode::Segments.code()
+        });
+        self.compared.operations = requests.count();
         self.compared.completions = gates.completions;
         self.compared.ready = gates.ready;
         self.compared.stays = gates.stays;
@@ -1590,7 +1686,7 @@ fn is_listed(operation: Match) -> bool {
     )
 }
 
-fn set_up(card: &mut Card<Pieces, Gates>, story: &Story) {
+fn set_up(card: &mut Card<Weak, Gates>, story: &Story) {
     let setup = CardSetup {
         mac: story.mac,
         ..CardSetup::default()

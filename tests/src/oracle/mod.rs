@@ -17,9 +17,12 @@
 //! on the model says what is compared exactly, and which decisions of time are taken from the gates, within which bounds.
 
 mod follow;
+mod memory;
 mod program;
+mod trouble;
 mod watch;
 
 pub use follow::{Compared, Opened, Post, Story, follow};
 pub use program::{Mix, play};
+pub use trouble::{Fragile, Stops};
 pub use watch::{Event, Seen, Tamper, rough, watched};

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use abi::capability::{
     CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_RULES,
@@ -25,7 +26,7 @@ use rand::seq::{IndexedRandom, IteratorRandom};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Opened, Post, Story};
+use super::{Fragile, Opened, Post, Stops, Story};
 use crate::cards::Host;
 use crate::raw::{Mapped, RawEndpoint, RawHost, Ring};
 
@@ -143,7 +144,15 @@ pub struct Mix {
     pub rough: bool,
     /// Rules revoke messages of a pair of each card.
     pub revoked: bool,
+    /// Wires stop, in either direction.
+    pub stops: Option<Stops>,
+    /// Of how many bursts of buffers one fails. Of those of slots one in so many times [`SLOTS_FAIL`] fails: a slot that can't be written fails its
+    /// pair.
+    pub fails: Option<u32>,
 }
+
+/// By how much a burst of a slot fails more seldom than one of a buffer.
+const SLOTS_FAIL: u32 = 8;
 
 impl Mix {
     /// About as many sends as receives.
@@ -158,6 +167,8 @@ impl Mix {
             doomed: false,
             rough: false,
             revoked: false,
+            stops: None,
+            fails: None,
         }
     }
 
@@ -213,6 +224,24 @@ impl Mix {
         }
     }
 
+    /// The same with wires that stop.
+    #[must_use]
+    pub const fn stopped(self, stops: Stops) -> Self {
+        Self {
+            stops: Some(stops),
+            ..self
+        }
+    }
+
+    /// The same with memory of which one burst in so many fails.
+    #[must_use]
+    pub const fn failing(self, one_in: u32) -> Self {
+        Self {
+            fails: Some(one_in),
+            ..self
+        }
+    }
+
     /// The same with a pair that fails.
     #[must_use]
     pub const fn doomed(self) -> Self {
@@ -223,11 +252,12 @@ impl Mix {
     }
 }
 
-/// Plays random steps on the card of a host, then receives all that is left, and tells the story. All hosts must call it.
+/// Plays random steps on the card of a host, then receives all that is left, and tells the story. All hosts must call it. The memory that may fail is put
+/// among what is `fragile`.
 ///
 /// # Panics
 /// If the card doesn't come to rest.
-pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
+pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix, fragile: &Fragile) -> Story {
     let raw = RawHost::new(host);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(host.card() as u64);
@@ -249,6 +279,17 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
     let (pairs, slots) = program.connect();
     let rules = program.revoke();
     let begin = program.counters();
+    let weak: Vec<(Range<u64>, u32)> = mix.fails.map_or_else(Vec::new, |one_in| {
+        let sides = program.host_sides.iter().map(|side| (&side.memory, one_in));
+        let slots = slots.iter().map(|slots| (slots, one_in * SLOTS_FAIL));
+        let all = sides.chain(slots);
+        all.map(|(mapped, one_in)| {
+            let address = mapped.address();
+            (address..address + mapped.bytes().len() as u64, one_in)
+        })
+        .collect()
+    });
+    fragile.lock().expect("no panic").clone_from(&weak);
     program.meet();
     let start = raw.transport().now();
     for step in 0..mix.steps {
@@ -286,6 +327,7 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
         pairs,
         rules,
         memory,
+        fragile: weak.into_iter().map(|(range, _)| range).collect(),
         counters: counters.collect(),
         completions: program
             .host_sides
@@ -1118,8 +1160,10 @@ impl Program<'_> {
         self.wait("requests", |p| {
             !matches!(p.opcode, Opcode::Cancel | Opcode::CancelSend)
         });
-        // The last control frames are on their way.
-        self.pause(4000);
+        // The last control frames are on their way, past a wire that stops at either end.
+        self.meet();
+        let stops = self.mix.stops.map_or(0, |stops| stops.long);
+        self.pause(4000 + 3 * stops);
         self.poll();
     }
 

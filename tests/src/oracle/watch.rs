@@ -15,9 +15,12 @@ use sim::pins::{CardModel, Inputs, Outputs, StreamBeat};
 use sim::seed::generator;
 use sim::verilated::VerilatedCard;
 
+use super::trouble::{Fragile, Stops, Troubled};
 use crate::cards::firmware;
 use crate::frames::is;
 
+/// Cycles from the look-up of a frame's numbers until the frame shows on the pins, at most, but for those in which the wire takes nothing.
+const LOOK_UP_CYCLES: usize = 6;
 /// Bytes of the Ethernet addresses, which stay as they are: the frame arrives.
 const ADDRESSES: usize = 12;
 
@@ -37,6 +40,17 @@ pub enum Event {
     Matched(Command, Reply, u64),
     /// A control request of the firmware that changes something: operation and index.
     Control(u8, u16),
+    /// A burst of memory that may fail has been asked for.
+    Access {
+        /// It writes.
+        write: bool,
+        /// Address of its first byte.
+        address: u64,
+        /// Address behind its last beat.
+        end: u64,
+        /// It was answered by an error, and wrote nothing.
+        failed: bool,
+    },
     /// The envelopes of a pair have moved on, at the card that receives on it.
     Sink {
         /// Pair.
@@ -55,8 +69,8 @@ pub enum Event {
     },
     /// A frame has come, of which this was the last cycle.
     FrameIn(Vec<u8>),
-    /// A frame has gone out, of which this was the first cycle.
-    FrameOut(Vec<u8>),
+    /// A frame has gone out, of which this was the first cycle; and how many cycles before it the numbers that it carries may have been looked up.
+    FrameOut(Vec<u8>, u64),
 }
 
 /// What was seen of a card: cycle and event, in the order in which they ended.
@@ -92,41 +106,61 @@ pub fn rough(seed: u64) -> impl Tap {
     }
 }
 
-/// A cluster of Verilated cards with firmware, and what is seen of each. With `tamper` card 0 is broken.
+/// A cluster of Verilated cards with firmware, what is seen of each, and which of its memory may fail: what a program adds to that. With
+/// `stops` wires stop, with `tamper` card 0 is broken.
 pub fn watched(
     config: &'static str,
     cards: usize,
     seed: u64,
+    stops: Option<Stops>,
     tamper: Option<Tamper>,
-) -> (Cluster, Vec<Seen>) {
+) -> (Cluster, Vec<Seen>, Vec<Fragile>) {
     let seen: Vec<Seen> = (0..cards).map(|_| Seen::default()).collect();
-    let logs = seen.clone();
+    let fragile: Vec<Fragile> = (0..cards).map(|_| Fragile::default()).collect();
+    let (logs, weak) = (seen.clone(), fragile.clone());
     let cluster = Cluster::of(move |card, seed, traced| {
         let inner = VerilatedCard::open(config, seed, traced).map_err(|e| e.to_string())?;
+        let log = Arc::clone(&logs[card]);
+        let brings = stops.map(|stops| stops.draw(seed, card, "s_axis"));
+        let inner = Troubled::new(
+            inner,
+            Arc::clone(&log),
+            brings.unwrap_or_default(),
+            Arc::clone(&weak[card]),
+            generator(seed, card, "fragile"),
+        );
         Ok(Box::new(Watched {
             inner,
             cycle: 0,
-            log: Arc::clone(&logs[card]),
+            log,
             commands: VecDeque::new(),
             frame_in: Vec::new(),
             frame_out: (0, Vec::new()),
+            moving: VecDeque::new(),
+            looked_up: 0,
             address: None,
             data: None,
             tamper: tamper.filter(|_| card == 0),
             beats: 0,
         }))
     });
-    let cluster = cluster
+    let mut cluster = cluster
         .cards(cards)
         .seed(seed)
         .threads(1)
         .firmware(firmware());
-    (cluster, seen)
+    for card in 0..cards {
+        let takes = stops.map(|stops| stops.draw(seed, card, "m_axis"));
+        for stop in takes.unwrap_or_default() {
+            cluster = cluster.stall(card, stop);
+        }
+    }
+    (cluster, seen, fragile)
 }
 
 /// A card that is watched.
 struct Watched {
-    inner: VerilatedCard,
+    inner: Troubled<VerilatedCard>,
     cycle: u64,
     log: Seen,
     /// The commands that await their replies, which come in their order.
@@ -134,6 +168,10 @@ struct Watched {
     frame_in: Vec<u8>,
     /// First cycle, and the bytes so far.
     frame_out: (u64, Vec<u8>),
+    /// The last cycles in which no word stood on a wire that didn't take it: in these a frame comes nearer to the pins.
+    moving: VecDeque<u64>,
+    /// First cycle in which the numbers of the frame that goes out may have been looked up.
+    looked_up: u64,
     /// Address and data of a register write under way.
     address: Option<u32>,
     data: Option<u32>,
@@ -190,13 +228,22 @@ impl Watched {
         if outputs.tx.valid {
             if self.frame_out.1.is_empty() && self.frame_out.0 == 0 {
                 self.frame_out.0 = cycle;
+                let first = self.moving.front().copied();
+                self.looked_up = first.unwrap_or(cycle);
             }
             if inputs.tx_ready {
                 collect(&mut self.frame_out.1, &outputs.tx);
                 if outputs.tx.last {
                     let (begin, frame) = std::mem::take(&mut self.frame_out);
-                    self.note(begin, Event::FrameOut(frame));
+                    let before = begin - self.looked_up;
+                    self.note(begin, Event::FrameOut(frame, before));
                 }
+            }
+        }
+        if !outputs.tx.valid || inputs.tx_ready {
+            self.moving.push_back(cycle);
+            if self.moving.len() > LOOK_UP_CYCLES {
+                self.moving.pop_front();
             }
         }
         self.look_at_registers(inputs, outputs);
