@@ -20,6 +20,8 @@ constants! {
         CAPABILITY_RULES: u32 = 1 << 4;
         /// Regions may have `RIGHT_REMOTE_*`, and be granted: `Grant` and the commands after it.
         CAPABILITY_GRANTS: u32 = 1 << 6;
+        /// Sends may be puts: the send ring knows `Put`.
+        CAPABILITY_PUT: u32 = 1 << 7;
     }
 }
 
@@ -29,4 +31,5 @@ pub const ALL: u32 = CAPABILITY_SHARED_COMPLETIONS
     | CAPABILITY_GATHER
     | CAPABILITY_INLINE
     | CAPABILITY_RULES
-    | CAPABILITY_GRANTS;
+    | CAPABILITY_GRANTS
+    | CAPABILITY_PUT;

@@ -151,6 +151,11 @@ explanations! {
         TimedOut:
             "The program has given the request a time-out, and it had neither matched nor left when that was over: the library has cancelled it.",
             "Nothing to do: the buffer is the host's again. Post it anew, if it is still wanted.";
+        RemoteProtection:
+            "The remote key names no grant of the peer's card, one of another peer, one that was revoked or has ended, one without the right to write, or one that \
+             doesn't cover all of the bytes.",
+            "Ask the peer for a key, and name bytes inside of what it has granted. The peer's card counts what it refuses, and its firmware says which and why. \
+             The pair goes on.";
     }
     MailboxStatus {
         Ok:
@@ -360,6 +365,10 @@ explanations! {
             "A send had its turn and a credit.",
             "The receiver takes it if its number is the next of its pair and class: a lower one is a duplicate, which is dropped and acknowledged \
              again; a higher one is dropped, and the first such is told to the sender.";
+        Put:
+            "A put had its turn, and fewer than 16 requests of its pair were unacknowledged.",
+            "The receiver takes it as it takes an `Eager` frame, and asks its table of grants instead of its lists: what the key doesn't allow is dropped, and \
+             `refused` says so.";
         Acknowledge:
             "The running numbers of the reverse direction have moved, the peer asked for them, or a request of the peer is missing (`FRAME_GAP`).",
             "The receiver completes its sends up to `acknowledge`, and has credit again up to `credit`. With `FRAME_GAP` it sends the others again, \

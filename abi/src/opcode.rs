@@ -12,7 +12,7 @@
 //! [capability](crate::capability): to a card without it they are unknown.
 
 use crate::capability::{
-    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_RULES,
+    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_PUT, CAPABILITY_RULES,
 };
 use crate::completion::CompletionKind;
 use crate::request::{
@@ -120,20 +120,7 @@ pub const OPCODES: &[OpcodeRow] = &[
         kind: CompletionKind::Send,
         completes: Completes::Once,
         flags: FLAG_READY,
-        optional: &[
-            OptionalFlag {
-                flag: FLAG_ERRORS_ONLY,
-                capability: CAPABILITY_ERRORS_ONLY,
-            },
-            OptionalFlag {
-                flag: FLAG_GATHER,
-                capability: CAPABILITY_GATHER,
-            },
-            OptionalFlag {
-                flag: FLAG_INLINE,
-                capability: CAPABILITY_INLINE,
-            },
-        ],
+        optional: SEND_FLAGS,
         capability: 0,
         second_flag: FLAG_GATHER,
         inline_flag: FLAG_INLINE,
@@ -198,6 +185,40 @@ pub const OPCODES: &[OpcodeRow] = &[
         cancelled_by: None,
         refusals: &[Status::InvalidRequest],
         ends: &[],
+    },
+    OpcodeRow {
+        opcode: Opcode::Put,
+        ring: WorkRing::Send,
+        kind: CompletionKind::Send,
+        completes: Completes::Once,
+        flags: 0,
+        optional: SEND_FLAGS,
+        capability: CAPABILITY_PUT,
+        second_flag: FLAG_GATHER,
+        inline_flag: FLAG_INLINE,
+        is_second: false,
+        min_free_flag: 0,
+        buffer: BufferUse::Read,
+        pair: true,
+        target: TargetUse::None,
+        cancelled_by: Some(Opcode::CancelSend),
+        refusals: &[
+            Status::InvalidRequest,
+            Status::InvalidPair,
+            Status::TooLong,
+            Status::QueueFull,
+            Status::LocalProtection,
+        ],
+        ends: &[
+            Status::Success,
+            Status::RemoteProtection,
+            Status::Cancelled,
+            Status::MemoryError,
+            Status::LinkError,
+            Status::PeerFailed,
+            Status::PeerClosed,
+            Status::Flushed,
+        ],
     },
     OpcodeRow {
         opcode: Opcode::TaggedReceive,
@@ -336,6 +357,22 @@ pub const OPCODES: &[OpcodeRow] = &[
         cancelled_by: None,
         refusals: &[Status::InvalidRequest, Status::InvalidClaim],
         ends: &[Status::Success],
+    },
+];
+
+/// Flags that a send may have on some cards, tagged or a put.
+const SEND_FLAGS: &[OptionalFlag] = &[
+    OptionalFlag {
+        flag: FLAG_ERRORS_ONLY,
+        capability: CAPABILITY_ERRORS_ONLY,
+    },
+    OptionalFlag {
+        flag: FLAG_GATHER,
+        capability: CAPABILITY_GATHER,
+    },
+    OptionalFlag {
+        flag: FLAG_INLINE,
+        capability: CAPABILITY_INLINE,
     },
 ];
 
@@ -528,13 +565,15 @@ mod tests {
     }
 
     /// Sets of the capabilities that opcodes and flags need: none, each alone, and two.
-    const ALL_SETS: [u32; 6] = [
+    const ALL_SETS: [u32; 8] = [
         0,
         CAPABILITY_RULES,
         CAPABILITY_ERRORS_ONLY,
         CAPABILITY_GATHER,
         CAPABILITY_INLINE,
         CAPABILITY_GATHER | CAPABILITY_INLINE,
+        CAPABILITY_PUT,
+        CAPABILITY_PUT | CAPABILITY_GATHER | CAPABILITY_INLINE,
     ];
 
     #[test]

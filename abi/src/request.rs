@@ -48,10 +48,13 @@ codes! {
     Opcode {
         /// Send ring: send the buffer to the peer of `pair`.
         TaggedSend = 0x01,
-        /// Send ring: cancel the send of `pair` whose handle is `target`, if it still waits.
+        /// Send ring: cancel the send of `pair`, tagged or a put, whose handle is `target`, if it still waits.
         CancelSend = 0x02,
         /// Send ring: the second entry of a send with `FLAG_GATHER`, no request of its own. Needs `CAPABILITY_GATHER`.
         Segments = 0x03,
+        /// Send ring: write the buffer into memory that the peer of `pair` has granted: `match_bits` is the remote key, `immediate` the offset of the first byte in
+        /// the key's region. `context` isn't looked at. Needs `CAPABILITY_PUT`.
+        Put = 0x04,
         /// List ring: post a receive.
         TaggedReceive = 0x10,
         /// List ring: cancel the posted receive whose handle is `target`.
@@ -125,9 +128,9 @@ macro_rules! send_request_layout {
         $apply! {
             /// Entry of a send ring.
             SendRequest, SendRequestView, 8 words {
-                /// [`Opcode`](crate::request::Opcode): `TaggedSend` or `CancelSend`.
+                /// [`Opcode`](crate::request::Opcode): `TaggedSend`, `CancelSend` or `Put`.
                 opcode: u8 = 8,
-                /// Of a `TaggedSend`: [`FLAG_READY`](crate::request::FLAG_READY), [`FLAG_ERRORS_ONLY`](crate::request::FLAG_ERRORS_ONLY), [`FLAG_GATHER`](crate::request::FLAG_GATHER), [`FLAG_INLINE`](crate::request::FLAG_INLINE), or 0.
+                /// Of a `TaggedSend` or a `Put`: [`FLAG_READY`](crate::request::FLAG_READY) (not of a `Put`), [`FLAG_ERRORS_ONLY`](crate::request::FLAG_ERRORS_ONLY), [`FLAG_GATHER`](crate::request::FLAG_GATHER), [`FLAG_INLINE`](crate::request::FLAG_INLINE), or 0.
                 flags: u8 = 8,
                 /// Pair to send on, or of the send to cancel; it must belong to the endpoint.
                 pair: u16 = 16,
@@ -139,9 +142,9 @@ macro_rules! send_request_layout {
                 request: u32 = 32,
                 /// Local key of the region that holds the buffer. Not looked at when `length` is 0 or the send is inline.
                 key: u32 = 32,
-                /// Bits that the receive is matched against.
+                /// Bits that the receive is matched against. Put: the remote key.
                 match_bits: u64 = 64,
-                /// Delivered with the message, not matched.
+                /// Delivered with the message, not matched. Put: offset of the first byte in the region of the key.
                 immediate: u64 = 64,
                 /// Card address of the buffer, any alignment. Not looked at when the send is inline.
                 address: u64 = 64,

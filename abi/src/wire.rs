@@ -24,7 +24,7 @@ constants! {
         /// [`ETHERTYPE`] as the header's little-endian field holds it.
         ETHERTYPE_FIELD: u16 = ETHERTYPE.swap_bytes();
         /// Version of the header.
-        VERSION: u8 = 5;
+        VERSION: u8 = 6;
         /// `flags` of an `Eager` frame: the message is to find a receive posted, or to be refused.
         FRAME_READY: u8 = 1 << 0;
         /// `flags` of an `Acknowledge` or `Ask` frame: a request of the reverse direction is missing, since one behind it has come and was dropped.
@@ -51,6 +51,8 @@ codes! {
     FrameType {
         /// Class requests: a tagged message with its whole payload.
         Eager = 0x10,
+        /// Class requests: bytes for memory that the receiver has granted the sender. `match_bits` is the remote key, `immediate` the offset in its region.
+        Put = 0x11,
         /// Class control: acknowledgement and credit only.
         Acknowledge = 0x30,
         /// Class control: the sender of this frame has failed the pair, and not by closing it.
@@ -198,19 +200,19 @@ macro_rules! frame_header_layout {
                 acknowledge: u32 = 32,
                 /// Envelopes of the reverse direction whose credit has been returned: a running number.
                 credit: u32 = 32,
-                /// Context of the message.
+                /// Context of the message. Put: zero.
                 context: u16 = 16,
                 /// Bytes of payload in this frame.
                 payload_length: u16 = 16,
-                /// Match bits.
+                /// Match bits. Put: the remote key.
                 match_bits: u64 = 64,
-                /// Immediate data.
+                /// Immediate data. Put: the offset.
                 immediate: u64 = 64,
                 /// Length of the whole message in bytes.
                 message_length: u64 = 40,
                 /// [`FRAME_READY`](crate::wire::FRAME_READY) or [`FRAME_GAP`](crate::wire::FRAME_GAP), or 0.
                 flags: u8 = 8,
-                /// Bit k: request `acknowledge` − 1 − k of the reverse direction was refused, being ready and finding no receive.
+                /// Bit k: request `acknowledge` − 1 − k of the reverse direction was refused: a ready message that found no receive, or a put that may not be.
                 refused: u16 = 16,
             }
         }
