@@ -151,11 +151,10 @@ explanations! {
         TimedOut:
             "The program has given the request a time-out, and it had neither matched nor left when that was over: the library has cancelled it.",
             "Nothing to do: the buffer is the host's again. Post it anew, if it is still wanted.";
-        RemoteProtection:
+        RemoteAccess:
             "The remote key names no grant of the peer's card, one of another peer, one that was revoked or has ended, one without the right to write, or one that \
-             doesn't cover all of the bytes.",
-            "Ask the peer for a key, and name bytes inside of what it has granted. The peer's card counts what it refuses, and its firmware says which and why. \
-             The pair goes on.";
+             doesn't cover all of the bytes: then nothing was written. Or the peer's memory answered the write with an error: then a part may be.",
+            "Ask the peer for a key, and name bytes inside of what it has granted. The peer's card counts what it refuses. The pair goes on.";
     }
     MailboxStatus {
         Ok:

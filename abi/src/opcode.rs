@@ -211,7 +211,7 @@ pub const OPCODES: &[OpcodeRow] = &[
         ],
         ends: &[
             Status::Success,
-            Status::RemoteProtection,
+            Status::RemoteAccess,
             Status::Cancelled,
             Status::MemoryError,
             Status::LinkError,

@@ -53,7 +53,7 @@ codes! {
         /// Send ring: the second entry of a send with `FLAG_GATHER`, no request of its own. Needs `CAPABILITY_GATHER`.
         Segments = 0x03,
         /// Send ring: write the buffer into memory that the peer of `pair` has granted: `match_bits` is the remote key, `immediate` the offset of the first byte in
-        /// the key's region. `context` isn't looked at. Needs `CAPABILITY_PUT`.
+        /// the key's region. Nothing looks at `context`. Needs `CAPABILITY_PUT`.
         Put = 0x04,
         /// List ring: post a receive.
         TaggedReceive = 0x10,

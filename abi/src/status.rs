@@ -109,8 +109,8 @@ codes! {
         Revoked = 20,
         /// The time-out that the program gave the request is over: the library has cancelled it, and says so. The card completes nothing with it.
         TimedOut = 21,
-        /// The peer's card refused the put: the key opens nothing there for this endpoint, or not the memory that was named. Nothing was written.
-        RemoteProtection = 22,
+        /// The peer's card didn't write the put: the key opens nothing there for this endpoint, or not the memory that was named; or its memory answered with an error.
+        RemoteAccess = 22,
     }
 }
 

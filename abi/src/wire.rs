@@ -200,7 +200,7 @@ macro_rules! frame_header_layout {
                 acknowledge: u32 = 32,
                 /// Envelopes of the reverse direction whose credit has been returned: a running number.
                 credit: u32 = 32,
-                /// Context of the message. Put: zero.
+                /// Context of the message. Of a put nothing looks at it.
                 context: u16 = 16,
                 /// Bytes of payload in this frame.
                 payload_length: u16 = 16,

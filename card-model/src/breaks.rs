@@ -110,6 +110,12 @@ breaks! {
         RuleNotCleared: CAPABILITY_RULES,
         /// A pair that was closed leaves its number in the groups.
         RuleKeepsPair: CAPABILITY_RULES,
+        /// A put that may not be is told as if it had been written.
+        PutRefusalUntold: CAPABILITY_PUT,
+        /// A put needs a credit, as a message does.
+        PutWaitsForCredit: CAPABILITY_PUT,
+        /// A put goes to the first byte of the region, whatever its offset is.
+        PutOffsetIgnored: CAPABILITY_PUT,
     }
     unread {
         /// A completion is written whole, over the words that its kind doesn't have.

@@ -704,9 +704,9 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let ended = self.sends.sent(job, self.now);
         self.put_all(ended);
         let numbers = self.acknowledge.numbers(pair);
-        let frame = self
-            .transmit
-            .eager(pair, job.sequence, &job.posted.request, &payload, numbers);
+        let frame =
+            self.transmit
+                .request(pair, job.sequence, &job.posted.request, &payload, numbers);
         self.acknowledge.carried(pair);
         self.send_to_peer(frame);
     }

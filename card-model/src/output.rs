@@ -75,6 +75,6 @@ pub struct Update {
     pub accepted: bool,
     /// One more envelope needs no storage any more.
     pub freed: bool,
-    /// The message that was accepted was refused, being ready.
+    /// What was accepted was refused: a ready message, or a put.
     pub refused: bool,
 }

@@ -6,9 +6,13 @@
 //! ```
 //!
 //! The sends of a pair are one queue, from number `acknowledged` on: first those that have left, then those that are given, then those that wait. It holds as
-//! many as the pair has descriptors. Always `returned ≤ acknowledged ≤ left ≤ taken ≤ returned + granted`. A pair goes back to the first send that isn't
+//! many as the pair has descriptors. Always `returned ≤ acknowledged ≤ left ≤ taken`; a message is given
+//! only while `taken < returned + granted`. A pair goes back to the first send that isn't
 //! acknowledged when its peer misses one, and when nothing is acknowledged for its time-out: the sends that have left are
 //! given again, in order and with their numbers, before any other.
+//!
+//! A put stands in the same queue. It takes no credit: it is given while fewer than [`MAX_CREDITS`] of the pair's sends are unacknowledged. Its number counts among
+//! the credits used until the peer returns it, which it does when it has written the put: so a message behind puts that are on their way may wait for them.
 
 use std::collections::VecDeque;
 
@@ -42,6 +46,11 @@ impl Posted {
         std::iter::once(self.request.segment()).chain(self.segments)
     }
 
+    /// Whether it is a put, and not a message.
+    pub fn is_put(&self) -> bool {
+        self.request.opcode == Opcode::Put.code()
+    }
+
     /// Length of the message; 2^64 − 1 if it is longer than that.
     pub fn length(&self) -> u64 {
         let add = |sum: u64, segment: Segment| sum.saturating_add(segment.length);
@@ -56,6 +65,7 @@ struct Sent {
     context: u16,
     /// It completes only on error.
     errors_only: bool,
+    is_put: bool,
 }
 
 /// A pair, from the side that sends.
@@ -92,8 +102,15 @@ impl Source {
         self.taken.wrapping_sub(self.returned)
     }
 
-    fn has_credit(&self) -> bool {
-        self.in_use() < self.granted
+    /// The first send that waits may be given: a message needs a credit, a put a place in the window of the outcomes that a frame tells.
+    fn may_give_first(&self, broken: Break) -> bool {
+        let unacknowledged = self.taken.wrapping_sub(self.acknowledged);
+        self.waiting().next().is_some_and(|first| {
+            match first.is_put() && broken != Break::PutWaitsForCredit {
+                true => unacknowledged < u32::from(MAX_CREDITS),
+                false => self.in_use() < self.granted,
+            }
+        })
     }
 
     /// It can go on: nothing has failed it, and nothing is about to.
@@ -125,8 +142,8 @@ impl Source {
     }
 
     /// Sends wait for a credit, and nothing is on its way that could bring one.
-    fn is_dry(&self) -> bool {
-        self.waits() && self.taken == self.acknowledged && !self.has_credit()
+    fn is_dry(&self, broken: Break) -> bool {
+        self.waits() && self.taken == self.acknowledged && !self.may_give_first(broken)
     }
 
     /// It goes back, and there is a send that hasn't been given again.
@@ -170,6 +187,7 @@ impl Sent {
             request: request.request,
             context: request.context,
             errors_only: request.flags & FLAG_ERRORS_ONLY != 0,
+            is_put: posted.is_put(),
         }
     }
 
@@ -284,7 +302,7 @@ impl Sends {
     /// Takes a request that is well-formed.
     pub fn take(&mut self, endpoint: u8, row: &OpcodeRow, posted: Posted) -> Vec<Output> {
         match row.opcode {
-            Opcode::TaggedSend => self.post(endpoint, posted),
+            Opcode::TaggedSend | Opcode::Put => self.post(endpoint, posted),
             Opcode::CancelSend => self.cancel(endpoint, &posted.request),
             Opcode::Segments
             | Opcode::TaggedReceive
@@ -357,7 +375,7 @@ impl Sends {
 
     /// Whether a send of the pair may go out.
     pub fn has_turn(&self, pair: u16) -> bool {
-        let first = |s: &Source| s.may_go_on() && s.waits() && s.has_credit();
+        let first = |s: &Source| s.may_go_on() && s.may_give_first(self.broken);
         let ready = |s: &Source| s.sound() && (s.repeats_left() || first(s));
         self.get(pair).is_some_and(ready)
     }
@@ -508,7 +526,7 @@ impl Sends {
             _ => Err(()),
         };
         let on_their_way = source.at(source.left) as u32;
-        let asked = source.is_dry();
+        let asked = source.is_dry(self.broken);
         let numbers = moves(source.acknowledged, progress.acknowledge, on_their_way).and_then(
             |acknowledged| {
                 let room = acknowledged.wrapping_sub(source.returned);
@@ -529,9 +547,10 @@ impl Sends {
         for (later, posted) in (0..newly).rev().zip(source.sends.drain(..newly as usize)) {
             let sent = Sent::of(&posted);
             let refused = progress.refused.checked_shr(later).unwrap_or(0) & 1 != 0;
-            let status = match refused && !ignores_refusals {
-                true => Status::NotReady,
-                false => Status::Success,
+            let status = match (refused && !ignores_refusals, sent.is_put) {
+                (true, false) => Status::NotReady,
+                (true, true) => Status::RemoteAccess,
+                (false, _) => Status::Success,
             };
             let endpoint = source.endpoint;
             let silent = sent.errors_only && status == Status::Success;
@@ -599,7 +618,7 @@ impl Sends {
             if source.taken != source.acknowledged {
                 outputs.push(Output::Count(Counter::Timeouts));
                 outputs.extend(self.go_back(pair, now));
-            } else if source.is_dry() {
+            } else if source.is_dry(self.broken) {
                 let fails = self.go_back(pair, now);
                 if fails.is_none() {
                     outputs.push(Output::Count(Counter::CreditAsks));
@@ -615,8 +634,9 @@ impl Sends {
     /// When [`scan`](Self::scan) will find something if nothing happens before.
     pub fn next_scan(&self) -> Option<u64> {
         let timeout = self.timeout;
-        let waits =
-            |s: &&Source| timeout > 0 && s.sound() && (s.taken != s.acknowledged || s.is_dry());
+        let waits = |s: &&Source| {
+            timeout > 0 && s.sound() && (s.taken != s.acknowledged || s.is_dry(self.broken))
+        };
         let waiting = self.pairs.iter().filter(waits);
         let due = waiting.map(|s| s.since + s.patience(timeout));
         due.min()
@@ -659,7 +679,10 @@ impl Sends {
         };
         let (state, available) = match source.failed {
             Some(_) => (PairState::Failed, 0),
-            None => (PairState::Connected, source.granted - source.in_use()),
+            None => (
+                PairState::Connected,
+                source.granted.saturating_sub(source.in_use()),
+            ),
         };
         PairReport {
             state: state.code(),

@@ -1,6 +1,6 @@
 //! A message has arrived.
 
-use abi::control::Counter;
+use abi::control::{Counter, RIGHT_REMOTE_WRITE};
 use abi::event::Cause;
 use abi::limits::MAX_CREDITS;
 use abi::request::place;
@@ -11,8 +11,9 @@ use super::{Delivery, Envelope, Neighbours, of_pair, slot_offset};
 use crate::breaks::Break;
 use crate::matching::{Command, Operation};
 use crate::output::{Output, Update};
+use crate::regions::RemoteAccess;
 
-/// A message of a peer.
+/// A message of a peer, or a put.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Pair that it came by.
@@ -27,6 +28,8 @@ pub struct Arrival {
     pub immediate: u64,
     /// It is to find a receive posted.
     pub ready: bool,
+    /// It is a put: `match_bits` is the key, `immediate` the offset.
+    pub put: bool,
     /// Its bytes.
     pub payload: Vec<u8>,
 }
@@ -38,8 +41,11 @@ impl Delivery {
         !sink.connected || sink.failed.is_some()
     }
 
-    /// Whether a message falls under a rule.
+    /// Whether a message falls under a rule. A put falls under none.
     pub fn is_revoked(&self, arrival: &Arrival) -> bool {
+        if arrival.put {
+            return false;
+        }
         let tag = Tag {
             endpoint: arrival.endpoint,
             pair: Some(arrival.pair),
@@ -64,6 +70,8 @@ impl Delivery {
                 freed: self.broken != Break::RuledKeepsCredit,
                 refused: false,
             }));
+        } else if !self.drops(arrival.pair) && arrival.put {
+            self.put(arrival, around);
         } else if !self.drops(arrival.pair) {
             let refusable = arrival.ready && !self.may_be_held_back(arrival.endpoint, around);
             let slots = u16::from(sink.granted).min(MAX_CREDITS) as u8;
@@ -155,6 +163,37 @@ impl Delivery {
         }
         self.complete(&receive, &envelope, status, rest.is_some(), around);
         around.put(update(arrival.pair, true, false));
+    }
+
+    /// A put goes to the memory that its key opens, or is refused. So is one whose memory answers with an error: its sender is told the same.
+    fn put(&mut self, arrival: &Arrival, around: &mut impl Neighbours) {
+        let pair = arrival.pair;
+        let length = arrival.payload.len() as u64;
+        let access = RemoteAccess {
+            pair,
+            key: arrival.match_bits,
+            rights: RIGHT_REMOTE_WRITE,
+            offset: match self.broken {
+                Break::PutOffsetIgnored => 0,
+                _ => arrival.immediate,
+            },
+            length,
+        };
+        let address = match length {
+            0 => Some(0),
+            _ => around.allowed_remote(&access),
+        };
+        let written = match address {
+            Some(address) => length == 0 || around.write(address, &arrival.payload).is_ok(),
+            None => {
+                if let Some(sink) = self.sink_mut(pair) {
+                    sink.refused = sink.refused.wrapping_add(1);
+                }
+                false
+            }
+        };
+        let told = !written && self.broken != Break::PutRefusalUntold;
+        around.put(update(pair, true, told));
     }
 
     /// It waits from now on, and goes to its slot.

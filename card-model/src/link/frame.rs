@@ -1,7 +1,7 @@
 //! Frames as bytes, and what of each pair goes into their headers.
 
 use abi::control::PairSetup;
-use abi::request::{FLAG_READY, SendRequest};
+use abi::request::{FLAG_READY, Opcode, SendRequest};
 use abi::wire::{
     ETHERTYPE_FIELD, FRAME_GAP, FRAME_READY, FrameHeader, FrameType, HEADER_BYTES, TRAILER_BYTES,
     VERSION, crc32c, frame_bytes, split_mac,
@@ -52,8 +52,8 @@ impl Transmit {
         }
     }
 
-    /// The frame of a message, with the numbers of the reverse direction.
-    pub fn eager(
+    /// The frame of a message or a put, with the numbers of the reverse direction.
+    pub fn request(
         &self,
         pair: u16,
         sequence: u32,
@@ -63,8 +63,12 @@ impl Transmit {
     ) -> Option<Vec<u8>> {
         let setup = &self.pairs.get(usize::from(pair))?.as_ref()?.setup;
         let ready = request.flags & FLAG_READY != 0;
+        let frame_type = match request.opcode == Opcode::Put.code() {
+            true => FrameType::Put,
+            false => FrameType::Eager,
+        };
         let header = FrameHeader {
-            frame_type: FrameType::Eager.code(),
+            frame_type: frame_type.code(),
             sequence,
             context: request.context,
             payload_length: payload.len() as u16,

@@ -120,7 +120,7 @@ impl Receive {
             return drop(Counter::PairErrors);
         }
         peer.heard = true;
-        let is_request = frame.frame_type == FrameType::Eager;
+        let is_request = frame.is_request();
         let next = match is_request {
             true => &mut peer.requests,
             false => &mut peer.control,
@@ -175,6 +175,7 @@ impl Receive {
                 match_bits: header.match_bits,
                 immediate: header.immediate,
                 ready: header.flags & FRAME_READY != 0,
+                put: frame.frame_type == FrameType::Put,
                 payload: frame.payload.clone(),
             }),
             fails: fails.map(Status::code),
@@ -183,6 +184,11 @@ impl Receive {
 }
 
 impl Screened {
+    /// Whether it carries a message or a put, which have one sequence.
+    pub fn is_request(&self) -> bool {
+        matches!(self.frame_type, FrameType::Eager | FrameType::Put)
+    }
+
     /// What the frame says of the sends of its receiver.
     pub fn progress(&self) -> Progress {
         Progress {
@@ -190,7 +196,7 @@ impl Screened {
             acknowledge: self.header.acknowledge,
             credit: self.header.credit,
             ask: self.frame_type == FrameType::Ask,
-            gap: self.frame_type != FrameType::Eager && self.header.flags & FRAME_GAP != 0,
+            gap: !self.is_request() && self.header.flags & FRAME_GAP != 0,
             misses: false,
             refused: self.header.refused,
         }

@@ -52,7 +52,7 @@ pub fn screen_as(bytes: &[u8], broken: Break) -> Result<Screened, Counter> {
     let padded = &covered[HEADER_BYTES..];
     let length = usize::from(header.payload_length);
     let fits = match frame_type {
-        FrameType::Eager => length <= EAGER_MAX,
+        FrameType::Eager | FrameType::Put => length <= EAGER_MAX,
         FrameType::Handshake | FrameType::Management => length == MANAGEMENT_BYTES,
         FrameType::Acknowledge | FrameType::PairFailed | FrameType::Ask | FrameType::PairClosed => {
             length == 0
