@@ -134,10 +134,14 @@ mod tests {
         for lie in lies {
             assert_eq!(drop(&frame(lie, &[0; 16])), Counter::LengthErrors);
         }
-        let unknown: [&dyn Fn(&mut FrameHeader); 4] = [
+        let unknown: [&dyn Fn(&mut FrameHeader); 5] = [
             &|header| header.version += 1,
-            &|header| header.frame_type = 0x11,
+            &|header| header.frame_type = 0x12,
             &|header| header.flags = 2,
+            &|header| {
+                header.frame_type = FrameType::Put.code();
+                header.flags = FRAME_READY;
+            },
             &|header| {
                 header.frame_type = FrameType::Ask.code();
                 header.flags = FRAME_READY;

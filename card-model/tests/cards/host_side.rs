@@ -1,17 +1,20 @@
 //! The host's side of a model card's endpoint: rings, a region, a counter of handles.
 //!
 //! ```text
-//!  BASE·(endpoint + 1)   send ring │ list ring │ completions │ events │ buffers │ slots of the pairs
+//!  BASE·(endpoint + 1)   send ring │ list ring │ completions │ events │ buffers │ slots of the pairs │ window
 //! ```
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use abi::completion::{COMPLETION_BYTES, Completion, words_written};
 use abi::control::{
-    EndpointSetup, Operation, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RING_COMPLETION, RING_EVENT,
-    RING_LIST, RING_SEND, RegionSetup, RingSetup, region_key, ring_index,
+    EndpointSetup, GrantSetup, Operation, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_READ,
+    RIGHT_REMOTE_WRITE, RING_COMPLETION, RING_EVENT, RING_LIST, RING_SEND, RegionSetup, RingSetup,
+    region_key, ring_index,
 };
 use abi::event::{EVENT_BYTES, Event};
+use abi::key::remote_key;
 use abi::register::{COMPLETION_HEAD, EVENT_HEAD, LIST_TAIL, SEND_TAIL};
 use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest, SendSegments};
 use abi::ring::{QueueEntry, entry_address, phase};
@@ -22,6 +25,10 @@ use card_model::{Card, CardSizes, Timing};
 const BASE: u64 = 0x1000_0000;
 /// Bytes of buffers.
 pub const BUFFER_BYTES: u64 = 0x8_0000;
+/// Bytes that can be granted to peers.
+pub const WINDOW_BYTES: u64 = 0x1_0000;
+/// Regions that can be granted are behind those of the endpoints.
+const WINDOWS: u16 = 16;
 /// Tag of the endpoint's key.
 const TAG: u32 = 0x5a5;
 
@@ -31,6 +38,10 @@ fn memory(endpoint: u8) -> u64 {
 
 fn buffers(endpoint: u8) -> u64 {
     memory(endpoint) + 0x50_0000
+}
+
+fn window(endpoint: u8) -> u64 {
+    memory(endpoint) + 0x70_0000
 }
 
 /// Sizes of `tiny`.
@@ -97,6 +108,7 @@ impl HostSide {
         }
         card.memory.map(buffers, BUFFER_BYTES as usize);
         card.memory.map(slots, 16 * 16 * 1024);
+        card.memory.map(window(endpoint), WINDOW_BYTES as usize);
         let names = [RING_SEND, RING_LIST, RING_COMPLETION, RING_EVENT];
         for (ring, base) in names.into_iter().zip(rings) {
             let setup = RingSetup {
@@ -114,6 +126,7 @@ impl HostSide {
         };
         card.control(Operation::EndpointSet, endpoint.into(), &setup.to_words());
         Self::set_region(card, endpoint);
+        Self::set_window(card, endpoint);
         Self {
             endpoint,
             key: region_key(endpoint.into(), TAG),
@@ -140,6 +153,59 @@ impl HostSide {
             ..RegionSetup::default()
         };
         card.control(Operation::RegionSet, endpoint.into(), &region.to_words());
+    }
+
+    /// Makes the endpoint's window a region that can be granted, and as much as one put behind it, which isn't mapped.
+    pub fn set_window<T: Timing>(card: &mut Card<Pieces, T>, endpoint: u8) {
+        let region = RegionSetup {
+            base: window(endpoint),
+            length: WINDOW_BYTES + 0x1000,
+            tag: TAG,
+            domain: endpoint + 1,
+            rights: RIGHT_REMOTE_READ | RIGHT_REMOTE_WRITE,
+            ..RegionSetup::default()
+        };
+        let index = WINDOWS + u16::from(endpoint);
+        card.control(Operation::RegionSet, index, &region.to_words());
+    }
+
+    /// Forgets the window's region.
+    pub fn clear_window<T: Timing>(card: &mut Card<Pieces, T>, endpoint: u8) {
+        let index = WINDOWS + u16::from(endpoint);
+        card.control(Operation::RegionClear, index, &[]);
+    }
+
+    /// Lets the peer of a pair write a part of the window, by the grant of a row; or do what `change` makes of that. Its key.
+    pub fn grant<T: Timing>(
+        &self,
+        card: &mut Card<Pieces, T>,
+        row: u16,
+        tag: u64,
+        pair: u16,
+        part: Range<u64>,
+        change: impl FnOnce(&mut GrantSetup),
+    ) -> u64 {
+        let mut grant = GrantSetup {
+            offset: part.start,
+            length: part.end - part.start,
+            tag,
+            region: WINDOWS + u16::from(self.endpoint),
+            region_tag: TAG,
+            holder: pair,
+            rights: RIGHT_REMOTE_WRITE,
+            ..GrantSetup::default()
+        };
+        change(&mut grant);
+        card.control(Operation::GrantSet, row, &grant.to_words());
+        remote_key(row, tag)
+    }
+
+    /// Bytes of the window.
+    pub fn window_bytes<T: Timing>(&self, card: &mut Card<Pieces, T>) -> Vec<u8> {
+        let mut bytes = vec![0; WINDOW_BYTES as usize];
+        let read = card.memory.read(window(self.endpoint), &mut bytes);
+        read.expect("mapped");
+        bytes
     }
 
     /// Producer indices of the send ring and of the list ring.
@@ -234,6 +300,22 @@ impl HostSide {
             address: self.buffers + offset,
             length,
             ..SendRequest::default()
+        }
+    }
+
+    /// A put of `length` bytes from the buffer at `offset`, to `at` in the region of the remote key.
+    pub fn a_put(
+        &self,
+        pair: u16,
+        request: u32,
+        (offset, length): (u64, u64),
+        (key, at): (u64, u64),
+    ) -> SendRequest {
+        SendRequest {
+            opcode: Opcode::Put.code(),
+            match_bits: key,
+            immediate: at,
+            ..self.a_send(pair, request, offset, length)
         }
     }
 

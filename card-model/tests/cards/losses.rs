@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use abi::control::{Counter, Operation, PairReport};
+use abi::control::{Counter, GRANT_ONE_SHOT, Operation, PairReport};
 use abi::event::Cause;
 use abi::mailbox::PairState;
 use abi::status::Status;
@@ -12,7 +12,7 @@ use card_model::{Break, InTurn};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::host_side::tiny;
+use crate::host_side::able;
 use crate::net::{End, Net, TIMEOUT};
 
 const A: usize = 0;
@@ -60,12 +60,13 @@ impl Sight<'_> {
     }
 
     fn is_message(&self, sequence: u32) -> bool {
-        let eager = self.header.frame_type == FrameType::Eager.code();
-        self.from == A && eager && self.header.sequence == sequence
+        self.from == A && !self.is_control() && self.header.sequence == sequence
     }
 
     fn is_control(&self) -> bool {
-        self.header.frame_type != FrameType::Eager.code()
+        ![FrameType::Eager, FrameType::Put]
+            .map(FrameType::code)
+            .contains(&self.header.frame_type)
     }
 }
 
@@ -76,7 +77,7 @@ fn payload(card: usize, number: u32) -> Vec<u8> {
 
 impl<F: FnMut(&Sight) -> Fate> Line<F> {
     fn new(broken: Break, wire: F) -> Self {
-        let mut net = Net::new(2, tiny(), 1, 6);
+        let mut net = Net::new(2, able(), 1, 6);
         let end = |card| End {
             card,
             endpoint: 0,
@@ -524,6 +525,70 @@ fn a_send_that_cannot_be_read_again_fails_its_pair() {
     assert_eq!(line.ended(B), [(RECEIVES, Status::LinkError)]);
     for card in [A, B] {
         assert_eq!(line.state(card), PairState::Failed.code());
+    }
+}
+
+/// Puts, each by a key that is good for one, and messages in turn, over such a wire. Every one ends well, once, and is written once or received.
+fn puts_arrive<F: FnMut(&Sight) -> Fate>(wire: F) -> Line<F> {
+    let mut line = Line::new(Break::None, wire);
+    let mut window = vec![0; crate::host_side::WINDOW_BYTES as usize];
+    for number in 0..MESSAGES {
+        line.receive(B, number);
+        if number % 3 == 1 {
+            line.send(A, number);
+            continue;
+        }
+        let place = u64::from(number) * BYTES;
+        let part = place..place + BYTES;
+        let (host_side, gates) = (&line.net.host_sides[B][0], &mut line.net.cards[B]);
+        let row = number as u16;
+        let key = host_side.grant(gates, row, 7, PAIR, part.clone(), |grant| {
+            grant.flags = GRANT_ONE_SHOT;
+        });
+        let (host_side, gates) = (&mut line.net.host_sides[A][0], &mut line.net.cards[A]);
+        let bytes = payload(A, number);
+        host_side.fill(gates, place, &bytes);
+        let put = host_side.a_put(PAIR, number, (place, BYTES), (key, place));
+        host_side.send(gates, put);
+        window[part.start as usize..part.end as usize].copy_from_slice(&bytes);
+    }
+    line.run();
+    let all = (0..MESSAGES).map(|number| (number, Status::Success));
+    assert_eq!(line.ended(A), all.collect::<Vec<_>>());
+    assert_eq!(line.ended(B).len(), 3);
+    let host_side = line.net.host_sides[B][0].clone();
+    assert!(host_side.window_bytes(&mut line.net.cards[B]) == window);
+    line
+}
+
+#[test]
+fn a_put_that_is_lost_is_sent_again_and_one_whose_acknowledgement_is_lost_is_not_written_again() {
+    for lost in 0..MESSAGES {
+        let line = puts_arrive(lost_first(lost));
+        assert!(line.counter(A, Counter::Repeats) > 0, "{lost}");
+    }
+    // What B says first is lost: what it has written comes again, by keys that have ended, and is dropped before it is asked about.
+    let mut said = 0;
+    let line = puts_arrive(|frame: &Sight| {
+        said += u32::from(frame.from == B);
+        match frame.from == B && said <= 6 {
+            true => Fate::Lost,
+            false => Fate::Passes,
+        }
+    });
+    assert!(line.counter(B, Counter::Duplicates) > 0);
+    assert_eq!(line.net.cards[B].delivery().refused(PAIR), 0);
+    let line = puts_arrive(|_: &Sight| Fate::Repeated);
+    assert!(line.counter(B, Counter::Duplicates) > 0);
+    for seed in 0..50 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        puts_arrive(move |_: &Sight| match rng.random_range(0..12) {
+            0 => Fate::Lost,
+            1 => Fate::Corrupted,
+            2 => Fate::Late,
+            3 => Fate::Repeated,
+            _ => Fate::Passes,
+        });
     }
 }
 

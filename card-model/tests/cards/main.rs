@@ -4,5 +4,6 @@ mod host_side;
 mod losses;
 mod net;
 mod optional;
+mod puts;
 mod random;
 mod rooms;

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
+use abi::capability::CAPABILITY_PUT;
 use abi::control::{CardSetup, Operation, PairSetup};
+use abi::limits::MAX_CREDITS;
 use abi::times::RETRY_LIMIT;
 use abi::wire::FrameHeader;
 use card_model::memory::Pieces;
@@ -35,6 +37,8 @@ pub struct Net {
     pub wires: Vec<VecDeque<Vec<u8>>>,
     /// Both ends of each pair, and its credits; a pair with itself is there once.
     pub pairs: Vec<(End, End, u8)>,
+    /// Puts may be among the sends.
+    puts: bool,
 }
 
 impl Net {
@@ -47,6 +51,7 @@ impl Net {
             host_sides: Vec::new(),
             wires: vec![VecDeque::new(); cards],
             pairs: Vec::new(),
+            puts: sizes.capabilities & CAPABILITY_PUT != 0,
         };
         for (number, card) in net.cards.iter_mut().enumerate() {
             let setup = CardSetup {
@@ -104,16 +109,22 @@ impl Net {
         }
     }
 
-    /// Checks the credits of all pairs, both ways: returned ≤ freed ≤ accepted ≤ taken ≤ returned + G.
+    /// Checks the credits of all pairs, both ways: returned ≤ freed ≤ accepted ≤ taken ≤ returned + G; or, where puts went without a credit, taken ≤
+    /// acknowledged + 16.
     pub fn check_credits(&self) {
         for &(a, b, credits) in &self.pairs {
             for (from, to) in [(a, b), (b, a)] {
                 let source = self.cards[from.card].credits(from.pair).source;
                 let sink = self.cards[to.card].credits(to.pair).sink;
+                let most = source.returned + u32::from(credits);
+                let most = match self.puts {
+                    true => most.max(source.acknowledged + u32::from(MAX_CREDITS)),
+                    false => most,
+                };
                 let sound = source.returned <= sink.freed
                     && sink.freed <= sink.accepted
                     && sink.accepted <= source.taken
-                    && source.taken <= source.returned + u32::from(credits);
+                    && source.taken <= most;
                 assert!(sound, "{from:?} to {to:?}: {source:?}, {sink:?}");
             }
         }

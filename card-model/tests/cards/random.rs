@@ -1,8 +1,12 @@
 //! Random programs of two to four cards under random schedules: whatever the hosts post and the wires do, each request completes exactly once
-//! and as its opcode's row says, each message is taken once, whole and in order, and the credits of every pair add up after every action.
+//! and as its opcode's row says, each message is taken once, whole and in order, each put is written or refused as it is to be, and the credits of every pair add
+//! up after every action.
+
+mod puts;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use abi::capability::CAPABILITY_PUT;
 use abi::completion::{COMPLETION_MORE, Completion};
 use abi::control::{Operation, PairReport, RuleSetup};
 use abi::limits::EAGER_MAX;
@@ -143,6 +147,11 @@ struct World {
     /// Latest message taken of those that the same receives match.
     latest: HashMap<(usize, u16, u16, u64), u64>,
     next_message: u64,
+    /// Puts, numbered as messages are, and those of each pair in their order.
+    puts: HashMap<u64, puts::Put>,
+    put_order: BTreeMap<(usize, u16), Vec<u64>>,
+    /// Key that the peer of each pair has, by card and pair.
+    keys: HashMap<(usize, u16), u64>,
     weather: Weather,
     /// How often each opcode has ended with each status.
     seen: HashMap<(Opcode, Status), u32>,
@@ -152,7 +161,7 @@ impl World {
     fn new(seed: u64, weather: Weather, broken: Break) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let cards = rng.random_range(2..=4);
-        let sizes = if rng.random() { tiny() } else { scarce() };
+        let sizes = puts::with_puts(if rng.random() { tiny() } else { scarce() });
         let mut net = Net::new(cards, sizes, ENDPOINTS, LOG2);
         for card in &mut net.cards {
             card.break_on_purpose(broken);
@@ -198,7 +207,7 @@ impl World {
             ],
             ..Host::default()
         };
-        Self {
+        let mut world = Self {
             hosts: (0..cards)
                 .map(|_| (0..ENDPOINTS).map(|_| host()).collect())
                 .collect(),
@@ -209,9 +218,14 @@ impl World {
             delivered: HashSet::new(),
             latest: HashMap::new(),
             next_message: 1,
+            puts: HashMap::new(),
+            put_order: BTreeMap::new(),
+            keys: HashMap::new(),
             weather,
             seen: HashMap::new(),
-        }
+        };
+        world.grant_all();
+        world
     }
 
     fn host(&mut self, card: usize, endpoint: u8) -> &mut Host {
@@ -271,13 +285,17 @@ impl World {
             17..19 => self.look(card, endpoint),
             19 => self.use_claim(card, endpoint),
             20..22 => self.cancel(card, endpoint),
-            22..40 => self.poll(card, endpoint),
+            22..26 => self.put(card, endpoint),
+            26 if self.rng.random_ratio(1, 8) => self.regrant(),
+            27..40 => self.poll(card, endpoint),
             40..60 => self.pass_frame(card),
             61 if self.weather.lost > 0 && self.rng.random_ratio(1, 4) => _ = self.pass_time(),
             60 if self.weather.failures => match self.rng.random_range(0..30) {
                 0 => self.fail(card),
                 1 => self.revoke(card, endpoint, true),
                 2..8 => self.revoke(card, endpoint, false),
+                8 => self.revoke_window(card, endpoint, true),
+                9..15 => self.revoke_window(card, endpoint, false),
                 _ => {}
             },
             _ => self.step(card),
@@ -437,11 +455,15 @@ impl World {
         if !self.room(card, endpoint, WorkRing::Send, tail) {
             return;
         }
-        let target = self.target(card, endpoint, Opcode::TaggedSend);
+        let opcode = [Opcode::TaggedSend, Opcode::Put][self.rng.random_range(0..2)];
+        let target = self.target(card, endpoint, opcode);
         let pairs = self.pairs(card, endpoint);
         let message = self.host(card, endpoint).pending.get(&target);
         let message = message.and_then(|pending| pending.message);
-        let pair = message.map(|id| self.messages[&id].from.pair);
+        let pair = message.and_then(|id| match opcode {
+            Opcode::Put => self.pair_of_put(card, id),
+            _ => Some(self.messages[&id].from.pair),
+        });
         let pair = pair.or(pairs.first().map(|&(pair, _)| pair)).unwrap_or(0);
         let spoilt = self.spoil(&[Spoilt::Malformed]);
         let pending = without_buffer(Opcode::CancelSend, target, spoilt);
@@ -690,6 +712,10 @@ impl World {
                     self.delivered.insert(id);
                 }
             }
+            Opcode::Put => {
+                let id = pending.message.expect("a put has one");
+                self.put_ended(id, status);
+            }
             Opcode::TaggedReceive if good => {
                 self.took(card, endpoint, entry);
                 self.look_at_bytes(card, endpoint, &pending, entry, status);
@@ -806,7 +832,7 @@ impl World {
         let hosts = self.hosts.iter().flatten();
         let sends = hosts.flat_map(|host| host.pending.values());
         sends
-            .filter(|pending| pending.row.opcode == Opcode::TaggedSend)
+            .filter(|pending| matches!(pending.row.opcode, Opcode::TaggedSend | Opcode::Put))
             .count()
     }
 
@@ -940,8 +966,10 @@ fn play(seed: u64, steps: usize, weather: Weather, broken: Break) -> Seen {
     }
     if !weather.failures {
         world.end_well();
+        world.look_at_windows();
     }
     world.tear_down();
+    world.look_at_windows();
     world.seen
 }
 
@@ -967,7 +995,7 @@ fn play_all(seeds: std::ops::Range<u64>, weather: Weather) -> Seen {
 
 /// Everything that the rows say may happen has happened, but for these.
 fn assert_all_seen(seen: &Seen, but: &[(Opcode, Status)]) {
-    for row in OPCODES.iter().filter(|row| row.is_known(0)) {
+    for row in OPCODES.iter().filter(|row| row.is_known(CAPABILITY_PUT)) {
         for &status in row.refusals.iter().chain(row.ends) {
             let key = (row.opcode, status);
             assert!(seen.contains_key(&key) != but.contains(&key), "{key:?}");
@@ -1001,6 +1029,8 @@ fn what_a_program_can_see_of_a_break_is_noticed() {
         Break::MultiStartsAgain,
         Break::CompletesTwice,
         Break::CancelTold,
+        Break::PutRefusalUntold,
+        Break::PutOffsetIgnored,
     ] {
         let noticed =
             (0..8).any(|seed| std::panic::catch_unwind(|| play(seed, 4000, CALM, broken)).is_err());
