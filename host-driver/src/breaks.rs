@@ -158,6 +158,28 @@ breaks! {
     DrainsUnflushed,
     /// A drain leaves what is pending and what has come.
     DrainsUnswept,
+    /// What is posted behind a request in parts goes in between its parts.
+    LetsOvertake,
+    /// More than one part waits behind a message of the pair.
+    PartsWaitTogether,
+    /// A cancel of a request in parts names the whole to the card, which doesn't know it.
+    CancelsWholeOnly,
+    /// A request in parts that is cancelled ends while parts are under way.
+    EndsUnderWay,
+    /// Parts go though one has failed.
+    GoesOnAfterError,
+    /// A request in parts ends as its last part did.
+    ForgetsError,
+    /// All parts of a put go to one place.
+    PartsInOnePlace,
+    /// The offset of a part of a put is that of the put and more, modulo 2^64.
+    OffsetWraps,
+    /// The slots of the parts are never free again.
+    KeepsPartSlots,
+    /// Revocations of messages cancel puts.
+    SweepsPuts,
+    /// A put falls under the rules and drains of messages.
+    RevokesPuts,
 }
 
 thread_local! {

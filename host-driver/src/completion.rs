@@ -28,6 +28,8 @@ use std::sync::Arc;
 pub enum WcKind {
     /// A send.
     Send,
+    /// A put.
+    Put,
     /// A receive.
     Receive,
     /// A cancel that came too late.
@@ -41,12 +43,7 @@ pub enum WcKind {
 }
 
 impl WcKind {
-    /// The kind that the card gives, if the request's opcode was known to it.
-    pub(crate) fn from_card(code: u8) -> Option<Self> {
-        Self::of(CompletionKind::from_code(code)?)
-    }
-
-    /// The same, from the card's kind.
+    /// What the card's kind says.
     pub(crate) const fn of(kind: CompletionKind) -> Option<Self> {
         match kind {
             CompletionKind::Send => Some(Self::Send),
@@ -74,7 +71,7 @@ pub struct WorkCompletion {
     pub kind: WcKind,
     /// What happened to it.
     pub status: Status,
-    /// Source of the message, or the pair of the send; none if the message has no source or the pair was closed since.
+    /// Source of the message, or the pair of the send or put; none if the message has no source or the pair was closed since.
     pub pair: Option<Pair>,
     /// Context of the message.
     pub context: u16,
@@ -82,7 +79,7 @@ pub struct WorkCompletion {
     pub match_bits: u64,
     /// Immediate data of the message (receives, probes and claims); 0 otherwise.
     pub immediate: u64,
-    /// Bytes of the message as sent, which is more than the buffer holds if the status is `Truncated`. Of a send, as posted: the library
+    /// Bytes of the message as sent, which is more than the buffer holds if the status is `Truncated`. Of a send or a put, as posted: the library
     /// knows that, and the card doesn't write it.
     pub length: u64,
     /// The buffer that was posted. Of a multi-receive, the part that the message fills; with its last completion, all that is left.

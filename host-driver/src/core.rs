@@ -25,6 +25,8 @@
 //!
 //! **Kept sends.** The card gets a window of a pair's sends; those behind it are kept until it has completed an earlier one (`sends.rs`).
 //!
+//! **Requests in parts.** What is longer than the card takes at once has a slot for itself and one for each part that may be under way (`parts.rs`).
+//!
 //! **Unsignaled sends.** Of the success of a send with `FLAG_ERRORS_ONLY` the card doesn't tell: such a send is *quiet*, and has ended when a later send of its
 //! pair completes as delivered or refused, or when its pair has been closed and no completion of it has come. A few quiet ones, and the next unsignaled
 //! send is posted without the flag.
@@ -35,12 +37,14 @@ mod arm;
 mod complete;
 mod expire;
 mod failed;
+mod parts;
 mod post;
 mod sends;
 mod sweep;
 
 use self::failed::Failed;
-pub(crate) use self::sends::Way;
+pub(crate) use self::parts::Parts;
+pub(crate) use self::sends::{Room, Way};
 pub(crate) use self::sweep::SweepTurn;
 use crate::backlog::Backlog;
 use crate::claimed::Claim;
@@ -113,6 +117,8 @@ pub(crate) struct OpenPair {
     sends: usize,
     /// Of these, those that the card has got and has written no completion of.
     on_card: u16,
+    /// Messages among them, each of which may wait for a credit.
+    messages_on_card: u16,
     /// Of these, those that the card gets later, oldest first.
     kept: RequestQueue,
     /// Number of the next send that the card gets.
@@ -142,8 +148,11 @@ pub(crate) enum Phase {
 /// A completion queue, and the requests that are to complete on it.
 pub(crate) struct Queue {
     completions: EntryQueue<Completion>,
-    /// Completions that a sweep has taken from the queue and the program hasn't polled: older than all that are in it.
+    /// Completions that were taken from the queue for a sweep or for parts of a request and the program hasn't polled, and those of requests in parts: older than
+    /// all that are in it.
     aside: VecDeque<Completion>,
+    /// Requests in parts that are outstanding.
+    in_parts: u16,
     /// Index of the first completion that nobody has looked at: those taken, and perhaps some behind them, have been.
     noticed: u16,
     table: RequestTable,
@@ -303,7 +312,9 @@ impl Core {
         let queue = Queue {
             table: RequestTable::new(completions.entries()),
             retired: Vec::with_capacity(completions.entries().into()),
-            aside: VecDeque::with_capacity(completions.entries().into()),
+            // What is taken from the queue, and each of the requests once more.
+            aside: VecDeque::with_capacity(2 * usize::from(completions.entries())),
+            in_parts: 0,
             completions,
             noticed: 0,
             page: None,
@@ -409,6 +420,7 @@ impl Core {
     /// Posts what is kept of all endpoints; see [`Own::feed`].
     pub(crate) fn feed(&mut self, link: &Link) {
         self.look_ahead();
+        self.take_parts(link);
         self.expire(link);
         for at in 0..self.endpoints.len() {
             self.of(at).feed(link);
@@ -564,6 +576,7 @@ impl Own<'_> {
             holds: opened.sends as u16,
             sends: 0,
             on_card: 0,
+            messages_on_card: 0,
             kept: RequestQueue::new(),
             order: 0,
             quiet: [None; QUIET_MAX],

@@ -127,7 +127,7 @@ pub use event::{AsyncEvent, Cause, Causes};
 pub use event_fd::{EventFd, EventFdError};
 pub use group::Group;
 pub use loader::load_firmware;
-pub use operation::{RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend};
+pub use operation::{Outgoing, Put, RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend};
 pub use pair::{EndpointAddress, Pair, PairAddress};
 pub use peers::WatchOptions;
 pub use query::{
@@ -172,6 +172,7 @@ const _: () = {
     shared::<Source>();
     shared::<TaggedReceive>();
     shared::<TaggedSend>();
+    shared::<Put>();
     shared::<SendLimits>();
     shared::<WatchOptions>();
     shared::<Group>();

@@ -16,14 +16,18 @@ mod cancel;
 mod claim;
 mod discard;
 mod matching;
+mod outgoing;
 mod probe;
+mod put;
 mod receive;
 mod receive_claimed;
 mod send;
 
 pub use self::matching::{Source, TaggedReceive};
+pub use self::outgoing::{Outgoing, SendFlags, SendWr};
+pub use self::put::Put;
 pub use self::receive::RecvWr;
-pub use self::send::{SendFlags, SendWr, TaggedSend};
+pub use self::send::TaggedSend;
 
 use crate::completion::{WcKind, WorkCompletion};
 use crate::core::Own;
@@ -51,6 +55,16 @@ pub(crate) trait Operation {
     /// Whether it waits for a message, whoever sends it.
     fn awaits_anyone(&self) -> bool {
         false
+    }
+
+    /// Whether it is of messages: one to be sent needs a credit, and rules, revocations and drains concern it.
+    fn is_message(&self) -> bool {
+        true
+    }
+
+    /// What the program is told that it was, if the kind of the card's completion doesn't say it.
+    fn kind(&self) -> Option<WcKind> {
+        None
     }
 
     /// The request that it cancels.
@@ -101,6 +115,7 @@ macro_rules! operations {
 
 operations! {
     Send: send,
+    Put: put,
     Receive: receive,
     Cancel: cancel,
     Probe: probe,
@@ -147,9 +162,11 @@ impl Work {
         self.operation().is_sweeps()
     }
 
-    /// Kind of its completion.
+    /// What the program is told that it was.
     pub(crate) fn kind(&self) -> WcKind {
-        WcKind::of(self.posting().kind).expect("requests of a known opcode have a kind")
+        let kind = self.operation().kind();
+        kind.or(WcKind::of(self.posting().kind))
+            .expect("requests of a known opcode have a kind")
     }
 
     /// The pair in whose queue it waits with the card, and in whose window it counts.
@@ -205,9 +222,11 @@ impl Posting {
 impl Endpoint {
     /// Whether the card knows a request of this opcode with these flags.
     fn supports(&self, opcode: Opcode, flags: u8) -> Result<(), PostError> {
-        let needed = Capabilities::from_bits_retain(opcode.row().needs(flags));
+        let row = opcode.row();
+        let needed = Capabilities::from_bits_retain(row.needs(flags));
         let has = self.device().capabilities().contains(needed);
-        has.then_some(()).ok_or(PostError::Unsupported)
+        let known = flags & !row.flags_with(u32::MAX) == 0;
+        (has && known).then_some(()).ok_or(PostError::Unsupported)
     }
 }
 

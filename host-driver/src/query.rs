@@ -15,7 +15,7 @@ use crate::pair::EndpointAddress;
 use crate::table::{Place, Request};
 use abi::capability::{
     CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_GRANTS, CAPABILITY_INLINE,
-    CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS,
+    CAPABILITY_PUT, CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS,
 };
 use abi::control::equal_sends_log2;
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2};
@@ -39,6 +39,8 @@ bitflags::bitflags! {
         const RULES = CAPABILITY_RULES;
         /// Memory may be granted to peers: [`ProtectionDomain::reg_window`](crate::ProtectionDomain::reg_window).
         const GRANTS = CAPABILITY_GRANTS;
+        /// Memory that a peer has granted may be written: [`Endpoint::post_put`].
+        const PUT = CAPABILITY_PUT;
     }
 }
 

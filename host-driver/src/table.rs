@@ -4,6 +4,7 @@
 //! reserve. A handle is the slot's number and how often the slot has been used, so that an old handle
 //! names nothing. The card knows the handle's low 32 bits, which is enough for it: of the requests that are outstanding, no two are of one slot.
 
+use crate::core::Parts;
 use crate::operation::Work;
 use crate::region::Buffer;
 use crate::shared::SharedBuffer;
@@ -38,11 +39,11 @@ impl Request {
 pub(crate) enum Place {
     /// With the card, or on the ring.
     Card,
-    /// With the library: a receive, a probe or a claim in the backlog, or a send behind others of its pair.
+    /// With the library: a receive, a probe or a claim in the backlog, a send behind others of its pair, or what is left of a request in parts.
     Kept,
     /// A send whose completion the card has written, and nobody has taken.
     Completed,
-    /// Nowhere: it was being cancelled when the card refused it, and ends when the cancel comes back.
+    /// Nowhere: it was being cancelled when the card refused it, and ends when the cancel comes back. Of a request in parts: and when those under way have ended.
     Withdrawn,
 }
 
@@ -72,6 +73,10 @@ pub(crate) struct Outstanding {
     pub(crate) expires_at: u64,
     /// Its completion has been looked at.
     pub(crate) noticed: bool,
+    /// It goes to the card in parts: how far it has got.
+    pub(crate) parts: Option<Parts>,
+    /// It is a part of this request.
+    pub(crate) part_of: Option<Request>,
 }
 
 impl Outstanding {
@@ -90,7 +95,14 @@ impl Outstanding {
             told: None,
             expires_at: u64::MAX,
             noticed: false,
+            parts: None,
+            part_of: None,
         }
+    }
+
+    /// Whether it is a request of the program's or of the library's, and not a part of one.
+    fn is_whole(&self) -> bool {
+        self.part_of.is_none()
     }
 }
 
@@ -116,6 +128,12 @@ impl Slot {
     fn is_of(&self, at: usize) -> bool {
         let found = self.request.as_ref();
         found.is_some_and(|request| request.at == at)
+    }
+
+    /// Whether it is of the endpoint `at` this place, and no part of another.
+    fn is_whole_of(&self, at: usize) -> bool {
+        let found = self.request.as_ref();
+        found.is_some_and(|request| request.at == at && request.is_whole())
     }
 }
 
@@ -144,26 +162,32 @@ impl RequestTable {
         }
     }
 
-    /// Number of outstanding requests.
+    /// Slots that are free.
+    pub(crate) fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Number of slots that are taken: of outstanding requests, and of their parts.
     pub(crate) fn outstanding(&self) -> u16 {
         (self.slots.len() - self.free.len()) as u16
     }
 
-    /// Number of those of an endpoint.
+    /// Number of an endpoint's outstanding requests.
     pub(crate) fn outstanding_of(&self, at: usize) -> usize {
-        self.slots.iter().filter(|slot| slot.is_of(at)).count()
+        let whole = self.slots.iter().filter(|slot| slot.is_whole_of(at));
+        whole.count()
     }
 
     /// Number of these that the library keeps.
     pub(crate) fn kept_of(&self, at: usize) -> usize {
-        let kept = |slot: &&Slot| slot.is_of(at) && slot.place == Place::Kept;
+        let kept = |slot: &&Slot| slot.is_whole_of(at) && slot.place == Place::Kept;
         self.slots.iter().filter(kept).count()
     }
 
     /// The outstanding requests of an endpoint.
     pub(crate) fn each_of(&self, at: usize) -> impl Iterator<Item = &Outstanding> {
         let all = self.slots.iter().filter_map(|slot| slot.request.as_ref());
-        all.filter(move |request| request.at == at)
+        all.filter(move |request| request.at == at && request.is_whole())
     }
 
     /// Whether any of an endpoint's outstanding requests is such a one.
@@ -176,7 +200,7 @@ impl RequestTable {
         let found = self
             .slots
             .iter()
-            .position(|slot| slot.is_of(at) && slot.request.as_ref().is_some_and(&is))?;
+            .position(|slot| slot.is_whole_of(at) && slot.request.as_ref().is_some_and(&is))?;
         Some(Request::new(found as u16, self.slots[found].uses))
     }
 
@@ -184,7 +208,7 @@ impl RequestTable {
     pub(crate) fn count_of(&self, at: usize, is: impl Fn(&Outstanding) -> bool) -> usize {
         let held = |slot: &&Slot| {
             let open = matches!(slot.place, Place::Card | Place::Kept);
-            open && slot.is_of(at) && slot.request.as_ref().is_some_and(&is)
+            open && slot.is_whole_of(at) && slot.request.as_ref().is_some_and(&is)
         };
         self.slots.iter().filter(held).count()
     }
@@ -227,6 +251,14 @@ impl RequestTable {
         slot.request.as_mut()
     }
 
+    /// The same, to look at.
+    pub(crate) fn get(&self, request: Request) -> Option<&Outstanding> {
+        let slot = self.slots.get(request.slot())?;
+        slot.request
+            .as_ref()
+            .filter(|_| slot.uses == request.use_())
+    }
+
     /// Takes out the request that a handle names.
     pub(crate) fn remove(&mut self, request: Request) -> Option<Outstanding> {
         self.get_mut(request)?;
@@ -256,7 +288,7 @@ impl RequestTable {
         self.slots[request.slot()].next = next;
     }
 
-    /// The outstanding request of an endpoint that was posted first.
+    /// The outstanding request of an endpoint, or the part of one, that was posted first.
     pub(crate) fn oldest_of(&self, at: usize) -> Option<Request> {
         let of = self.slots.iter().enumerate().filter(|(_, s)| s.is_of(at));
         let (slot, found) = match is_broken!(FlushesBackwards) {

@@ -2,7 +2,7 @@
 
 use super::{Core, Own, Phase, Queue, is_refusal};
 use crate::claimed::{Claim, Claimed};
-use crate::completion::{WcKind, WorkCompletion};
+use crate::completion::WorkCompletion;
 use crate::endpoint::Handle;
 use crate::event::{AsyncEvent, Cause};
 use crate::link::Link;
@@ -12,7 +12,7 @@ use crate::shared::readable::Held;
 use crate::shared::{Payload, SharedBuffer};
 use crate::table::{Outstanding, Place, Request, Segments};
 use crate::transport::{PauseResult, TransportError};
-use abi::completion::{COMPLETION_MORE, Completion};
+use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::event::NO_PAIR;
 use abi::status::Status;
 
@@ -130,8 +130,9 @@ impl Core {
     pub(super) fn named(&mut self, completion: &Completion) -> Option<usize> {
         let named = self.queue.table.of_wire(completion.request);
         let found = self.queue.table.get_mut(named)?;
-        let (at, kind) = (found.at, found.work.kind());
-        let of_kind = WcKind::from_card(completion.kind).is_none_or(|found| found == kind);
+        let (at, kind) = (found.at, found.work.posting().kind);
+        let told = CompletionKind::from_code(completion.kind);
+        let of_kind = told.is_none_or(|told| told == kind || told == CompletionKind::Unknown);
         let of_place = completion.endpoint == self.endpoints[at].place;
         (of_kind && (of_place || !self.queue.tells_endpoint)).then_some(at)
     }
@@ -153,8 +154,9 @@ impl Queue {
     fn flush_next(&mut self, at: usize) -> Option<Request> {
         loop {
             let request = self.table.oldest_of(at)?;
-            let work = self.table.get_mut(request)?.work;
-            if !work.operation().is_silent(Status::Flushed) {
+            let found = self.table.get(request)?;
+            let part = found.part_of.is_some();
+            if !part && !found.work.operation().is_silent(Status::Flushed) {
                 return Some(request);
             }
             drop(self.table.remove(request));
@@ -166,17 +168,21 @@ impl Own<'_> {
     /// The same, of a completion of a request of this endpoint.
     fn is_silent(&mut self, completion: &Completion) -> bool {
         let named = self.queue.table.of_wire(completion.request);
-        let Some(work) = self.queue.table.get_mut(named).map(|found| found.work) else {
+        let Some(found) = self.queue.table.get_mut(named) else {
             return true;
         };
+        let (work, part) = (found.work, found.part_of.is_some());
         let status = status_of(completion);
+        if part {
+            return true;
+        }
         let target = work
             .operation()
             .target()
             .filter(|_| status != Status::Flushed);
         if target.is_some_and(|target| self.queue.table.place(target) == Some(Place::Withdrawn)) {
-            // The target completes with it.
-            return false;
+            // The target completes with it, unless parts of it are under way.
+            return target.is_some_and(|target| self.has_parts_under_way(target));
         }
         work.posting().is_kept && is_refusal(completion) || work.operation().is_silent(status)
     }
@@ -197,6 +203,11 @@ impl Own<'_> {
             return self.finish_one(completion);
         }
         self.rings.backlog.returned(handle);
+        let whole = self.queue.table.get(handle).and_then(|found| found.part_of);
+        if let Some(whole) = whole {
+            self.part_ended(handle, whole, completion);
+            return None;
+        }
         if silent && is_refusal(completion) {
             let behind = completion.status == Status::Behind.code();
             let waiting = behind.then(|| self.queue.table.of_wire(completion.handle));
@@ -218,8 +229,17 @@ impl Own<'_> {
             told,
             expires_at: _,
             noticed: _,
+            parts,
+            part_of: _,
         } = self.queue.table.remove(handle)?;
+        self.free_parts(parts);
         if let Some(target) = work.operation().target() {
+            if self.queue.table.place(target) == Some(Place::Withdrawn)
+                && self.has_parts_under_way(target)
+            {
+                // The target ends as cancelled when they have.
+                return None;
+            }
             self.set_cancel(target, None);
             if self.queue.table.place(target) == Some(Place::Withdrawn) {
                 return self.finish(&Completion {
@@ -229,14 +249,13 @@ impl Own<'_> {
                 });
             }
         }
-        let mut status = status_of(completion);
         let named = work.operation().pair();
         let open = named.filter(|&pair| self.pair_mut(pair).is_some());
-        if named.is_some()
-            && open.is_none()
-            && matches!(status, Status::InvalidPair | Status::InvalidClaim)
+        let mut status = self.status_on(named, completion);
+        if let Some(parts) = &parts
+            && status == Status::Flushed
         {
-            status = Status::Flushed;
+            status = parts.end(status);
         }
         if status == Status::Cancelled
             && let Some(cancel) = cancel
@@ -253,7 +272,10 @@ impl Own<'_> {
             work.posting().is_of_message && matches!(status, Status::Success | Status::Truncated);
         let mut pair = self.pair_of_card(completion.pair).filter(|_| of_message);
         if let Some(queued) = work.queued_on() {
-            if matches!(status, Status::Success | Status::NotReady) {
+            if matches!(
+                status,
+                Status::Success | Status::NotReady | Status::RemoteAccess
+            ) {
                 self.retire_before(queued, order);
             }
             if let Some(open) = self.pair_mut(queued) {
@@ -282,6 +304,16 @@ impl Own<'_> {
         (!silent).then_some(told)
     }
 
+    /// The status of a completion of a request that names this pair: the card doesn't know one that is closed, and its requests have been flushed.
+    pub(super) fn status_on(&mut self, pair: Option<Pair>, completion: &Completion) -> Status {
+        let status = status_of(completion);
+        let closed = pair.is_some_and(|pair| self.pair_mut(pair).is_none());
+        match closed && matches!(status, Status::InvalidPair | Status::InvalidClaim) {
+            true => Status::Flushed,
+            false => status,
+        }
+    }
+
     /// A message that a claim has taken, for the program. None if the endpoint isn't open any more.
     pub(crate) fn claimed(&self, claim: Claim) -> Option<Claimed> {
         let shared = self.queue.shared.upgrade()?;
@@ -301,7 +333,7 @@ impl Own<'_> {
     }
 
     /// A send of the pair has been delivered or refused by the peer: the quiet ones before it have been delivered.
-    fn retire_before(&mut self, pair: Pair, order: u32) {
+    pub(super) fn retire_before(&mut self, pair: Pair, order: u32) {
         let Some(open) = self.pair_mut(pair) else {
             return;
         };
@@ -309,17 +341,17 @@ impl Own<'_> {
             (quiet.wrapping_sub(order) as i32) < 0 || is_broken!(RetiresTooMany)
         };
         let ended = open.quiet.map(|found| found.filter(before));
-        for (quiet, ended) in open.quiet.iter_mut().zip(&ended) {
-            if ended.is_some() {
-                *quiet = None;
+        for (_, request) in ended.into_iter().flatten() {
+            let work = self.queue.table.get(request).map(|found| found.work);
+            if let Some(open) = self.pair_mut(pair)
+                && let Some(work) = work
+            {
+                open.forget_quiet(request);
                 open.sends -= 1;
-                open.on_card -= 1;
+                open.left_card(&work);
             }
+            self.retire(request);
         }
-        ended
-            .into_iter()
-            .flatten()
-            .for_each(|(_, request)| self.retire(request));
     }
 
     /// The card has closed the pair, and has told of every send that wasn't delivered: the other quiet ones have been.

@@ -10,11 +10,13 @@
 //! ```
 //!
 //! The card refuses what it has no room for, and takes what comes behind that: a send that it refused would be overtaken. So the library counts, and gives it no
-//! more of a pair than it holds. A kept send rests in its slot of the request table with the entry that is to be written, so that nothing is allocated.
+//! more of a pair than it holds. A kept send rests in its slot of the request table with the entry that is to be written, so that nothing is allocated. What is
+//! longer than the card takes is kept too, and goes in parts ([`super::parts`]).
 //!
 //! A send makes room as soon as its completion is *written*: [`Core::look_ahead`] looks at completions that the program has not taken yet, once each, while
 //! something is kept.
 
+use super::parts::{entries_of_part, segments_of};
 use super::{Core, Ending, OpenPair, Own, QUIET_MAX, Ring};
 use crate::error::PostError;
 use crate::link::Link;
@@ -27,7 +29,10 @@ use crate::shared::readable::Held;
 use crate::table::{Entry, Outstanding, Place, Request};
 use abi::completion::Completion;
 use abi::event::NO_PAIR;
-use abi::request::{FLAG_ERRORS_ONLY, FLAG_GATHER, SendRequest, SendSegments};
+use abi::request::{
+    FLAG_ERRORS_ONLY, FLAG_GATHER, MAX_SEGMENTS, Segment, SendRequest, SendSegments,
+};
+use abi::status::Status;
 
 /// Entries of the send ring that a send takes.
 fn entries_of(work: &Work, request: &SendRequest) -> u16 {
@@ -44,6 +49,17 @@ pub(crate) enum Way {
     Ring,
     /// Behind the others of its pair that the library keeps.
     Kept,
+    /// There too, to go in parts.
+    Parts,
+}
+
+/// What a send needs room for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Entries of the send ring.
+    pub(crate) entries: u16,
+    /// It is longer than the card takes at once.
+    pub(crate) in_parts: bool,
 }
 
 impl OpenPair {
@@ -78,8 +94,14 @@ impl OpenPair {
         self.quiet.iter().flatten().count() < most.min(QUIET_MAX)
     }
 
+    /// A send has completed that the card had.
+    pub(super) fn left_card(&mut self, work: &Work) {
+        self.on_card -= 1;
+        self.messages_on_card -= u16::from(work.operation().is_message());
+    }
+
     /// A quiet send has completed after all, or isn't one.
-    fn forget_quiet(&mut self, request: Request) {
+    pub(super) fn forget_quiet(&mut self, request: Request) {
         let quiet = self.quiet.iter_mut();
         quiet
             .filter(|found| found.is_some_and(|(_, quiet)| quiet == request))
@@ -117,21 +139,26 @@ impl Core {
 }
 
 impl Own<'_> {
-    /// Looks whether a send of so many entries can be posted, or kept.
+    /// Looks whether a send can be posted, or kept.
     pub(crate) fn admit_send(
         &mut self,
         link: &Link,
         work: &Work,
-        entries: u16,
+        Room { entries, in_parts }: Room,
     ) -> Result<Way, PostError> {
         self.post_kept_sends(link);
         let keeps = work.queued_on().is_some_and(|pair| self.keeps(pair));
         let (way, ring) = match keeps {
+            _ if in_parts => (Way::Parts, None),
             true => (Way::Kept, None),
             false => (Way::Ring, Some(Ring::Send)),
         };
         self.admit_at(link, ring, work, entries)?;
-        Ok(way)
+        // Beside the slot of the whole, of which the line above has seen to it that it is there, at least one for a part.
+        match in_parts && self.queue.table.free() < 2 {
+            true => Err(PostError::CompletionQueueFull),
+            false => Ok(way),
+        }
     }
 
     /// Whether a new send of the pair has to be kept.
@@ -155,6 +182,22 @@ impl Own<'_> {
         way: Way,
         wr_id: u64,
         work: Work,
+        held: Held,
+        request: SendRequest,
+    ) -> Request {
+        let handle = self.enter_send(wr_id, work, held, request);
+        match work.queued_on() {
+            Some(pair) if way == Way::Kept => self.keep_send(pair, handle),
+            _ => self.put_send(handle, request),
+        }
+        handle
+    }
+
+    /// Enters a send into the table.
+    pub(super) fn enter_send(
+        &mut self,
+        wr_id: u64,
+        work: Work,
         (payload, segments): Held,
         request: SendRequest,
     ) -> Request {
@@ -164,7 +207,6 @@ impl Own<'_> {
             Some(Payload::Shared(_)) if is_broken!(UnsharesInFlight) => (None, None),
             Some(Payload::Shared(shared)) => (None, Some(shared)),
         };
-        let pair = work.queued_on();
         let handle = self.queue.table.insert(Outstanding {
             buffer,
             shared,
@@ -172,17 +214,14 @@ impl Own<'_> {
             entry: Some(Entry::Send(request)),
             ..Outstanding::new(self.rings.at, wr_id, work)
         });
+        let pair = work.queued_on();
         if let Some(open) = pair.and_then(|pair| self.pair_mut(pair)) {
             open.sends += 1;
-        }
-        match pair {
-            Some(pair) if way == Way::Kept => self.keep_send(pair, handle),
-            _ => self.put_send(handle, request),
         }
         handle
     }
 
-    fn keep_send(&mut self, Pair { index, .. }: Pair, handle: Request) {
+    pub(super) fn keep_send(&mut self, Pair { index, .. }: Pair, handle: Request) {
         let table = &mut self.queue.table;
         if let Some(open) = &mut self.rings.pairs[usize::from(index)] {
             if open.kept.is_empty() {
@@ -193,16 +232,24 @@ impl Own<'_> {
         }
     }
 
-    /// Puts a send on the ring, which has room. One that is to complete on errors only is quiet, or completes all the same.
-    fn put_send(&mut self, handle: Request, mut request: SendRequest) {
+    /// Puts a send on the ring, which has room.
+    fn put_send(&mut self, handle: Request, request: SendRequest) {
+        if let Some(found) = self.queue.table.get(handle) {
+            let segments = segments_of(found);
+            self.put_send_of(handle, request, &segments);
+        }
+    }
+
+    /// The same, of these segments, of which the entry names the first. One that is to complete on errors only is quiet, or completes all the same.
+    pub(super) fn put_send_of(
+        &mut self,
+        handle: Request,
+        mut request: SendRequest,
+        segments: &[Segment; MAX_SEGMENTS],
+    ) {
         let Some(found) = self.queue.table.get_mut(handle) else {
             return;
         };
-        let segments = found
-            .segments
-            .each_ref()
-            .map(|found| found.as_ref().map(|found| found.piece().segment()))
-            .map(Option::unwrap_or_default);
         let errors_only = request.flags & FLAG_ERRORS_ONLY != 0;
         request.flags &= !FLAG_ERRORS_ONLY;
         if let Some(pair) = found.work.queued_on()
@@ -212,6 +259,7 @@ impl Own<'_> {
             found.order = open.order;
             open.order = open.order.wrapping_add(1);
             open.on_card += 1;
+            open.messages_on_card += u16::from(found.work.operation().is_message());
             if errors_only
                 && open.may_be_quiet()
                 && let Some(free) = open.quiet.iter_mut().find(|quiet| quiet.is_none())
@@ -226,14 +274,14 @@ impl Own<'_> {
         self.queue.table.set_place(handle, Place::Card);
         self.rings.send.post(&request.to_words());
         if entries == 2 {
-            let second = SendSegments::new(handle.wire(), &segments);
+            let second = SendSegments::new(handle.wire(), &segments[1..]);
             self.rings.send.post(&second.to_words());
         }
         self.ring_for_each(Ring::Send);
     }
 
     /// Posts what is kept of the sends, as far as the windows of their pairs reach and the ring has room.
-    pub(super) fn post_kept_sends(&mut self, link: &Link) {
+    pub(crate) fn post_kept_sends(&mut self, link: &Link) {
         while let Some(handle) = self.rings.orphans.front() {
             if !self.has_room_for(link, Ring::Send, 1) {
                 return;
@@ -250,10 +298,25 @@ impl Own<'_> {
                     self.rings.keepers.push_front(index);
                     return;
                 }
-                if let Some(open) = &mut self.rings.pairs[usize::from(index)] {
+                let in_parts = self.is_in_parts(handle);
+                let all_gone = match in_parts {
+                    true => self.put_part(handle),
+                    false => true,
+                };
+                let overtaken = !all_gone && is_broken!(LetsOvertake);
+                if let Some(open) = &mut self.rings.pairs[usize::from(index)]
+                    && (all_gone || overtaken)
+                {
                     open.kept.pop_front(&mut self.queue.table);
+                    if overtaken {
+                        open.kept.push_back(&mut self.queue.table, handle);
+                    }
                 }
-                self.put_kept(handle);
+                match in_parts {
+                    true if all_gone => self.queue.table.set_place(handle, Place::Card),
+                    true => {}
+                    false => self.put_kept(handle),
+                }
             }
             if self.kept_of(index).is_some_and(|kept| !kept.is_empty()) {
                 self.rings.keepers.push_back(index);
@@ -276,23 +339,31 @@ impl Own<'_> {
         Some(&mut open.kept)
     }
 
-    /// The send of the pair that may be posted next, and how many entries it takes.
-    fn due_send(&mut self, index: u16) -> Option<(Request, u16)> {
+    /// Whether a kept request is in parts.
+    fn is_in_parts(&self, handle: Request) -> bool {
+        let found = self.queue.table.get(handle);
+        found.is_some_and(|found| found.parts.is_some())
+    }
+
+    /// The send of the pair that may be posted next, or the next part of one, and how many entries it takes.
+    fn due_send(&self, index: u16) -> Option<(Request, u16)> {
         let open = self.rings.pairs.get(usize::from(index))?.as_ref()?;
         let handle = open.kept.front().filter(|_| open.is_due())?;
-        let found = self.queue.table.get_mut(handle)?;
-        match found.entry? {
-            Entry::Send(request) => Some((handle, entries_of(&found.work, &request))),
-            Entry::List(_) => None,
+        let found = self.queue.table.get(handle)?;
+        let Entry::Send(request) = found.entry? else {
+            return None;
+        };
+        match &found.parts {
+            None => Some((handle, entries_of(&found.work, &request))),
+            Some(parts) => parts.is_due(open).then(|| (handle, entries_of_part(found))),
         }
     }
 
     /// Whether a send is kept that could be posted now.
     pub(super) fn is_send_due(&self) -> bool {
-        let pairs = &self.rings.pairs;
-        let open = |&index: &u16| pairs.get(usize::from(index))?.as_ref();
-        let mut keepers = self.rings.keepers.iter().filter_map(open);
-        !self.rings.orphans.is_empty() || keepers.any(OpenPair::is_due)
+        let mut keepers = self.rings.keepers.iter();
+        let due = |&index: &u16| self.due_send(index).is_some();
+        !self.rings.orphans.is_empty() || keepers.any(due)
     }
 
     /// Whether sends of any pair are kept.
@@ -314,40 +385,49 @@ impl Own<'_> {
 
     /// The card has written the completion of a request: if it is a send, it is with the card no more.
     fn send_completed(&mut self, request: Request) {
-        let found = self.queue.table.get_mut(request);
-        let pair = found.and_then(|found| found.work.queued_on());
-        let Some(pair) = pair.filter(|_| self.queue.table.place(request) == Some(Place::Card))
-        else {
+        let Some(work) = self.queue.table.get(request).map(|found| found.work) else {
+            return;
+        };
+        let on_card = self.queue.table.place(request) == Some(Place::Card);
+        let Some(pair) = work.queued_on().filter(|_| on_card) else {
             return;
         };
         self.queue.table.set_place(request, Place::Completed);
         if let Some(open) = self.pair_mut(pair) {
             open.forget_quiet(request);
-            open.on_card -= 1;
+            open.left_card(&work);
         }
     }
 
-    /// A send that is being cancelled won't be posted, if it is kept.
+    /// A request of the pair isn't kept any more, if it is.
+    pub(super) fn unkeep_send(&mut self, pair: Pair, request: Request) {
+        let kept = self.queue.table.place(request) == Some(Place::Kept);
+        if !kept || self.pair_mut(pair).is_none() {
+            return;
+        }
+        if let Some(open) = &mut self.rings.pairs[usize::from(pair.index)]
+            && !open.kept.is_empty()
+        {
+            open.kept.remove(&mut self.queue.table, request);
+            if open.kept.is_empty() {
+                self.rings.keepers.retain(|&keeper| keeper != pair.index);
+            }
+        }
+    }
+
+    /// A send that is being cancelled won't be posted, if it is kept; nor what is left of one in parts.
     pub(super) fn withdraw_send(&mut self, request: Request) {
         let found = self.queue.table.get_mut(request);
-        let Some(Pair { index, .. }) = found.and_then(|found| found.work.queued_on()) else {
+        let Some(pair) = found.and_then(|found| found.work.queued_on()) else {
             return;
         };
         let kept = self.queue.table.place(request) == Some(Place::Kept);
         if !kept || is_broken!(PostsCancelled) {
             return;
         }
-        let table = &mut self.queue.table;
-        self.rings.orphans.remove(table, request);
-        if let Some(open) = &mut self.rings.pairs[usize::from(index)]
-            && !open.kept.is_empty()
-        {
-            open.kept.remove(table, request);
-            if open.kept.is_empty() {
-                self.rings.keepers.retain(|&keeper| keeper != index);
-            }
-        }
-        table.set_place(request, Place::Withdrawn);
+        self.rings.orphans.remove(&mut self.queue.table, request);
+        self.unkeep_send(pair, request);
+        self.queue.table.set_place(request, Place::Withdrawn);
     }
 
     /// The pair is gone: what is kept of it is posted all the same, naming no pair, so that the card completes it behind the others of the pair.
@@ -360,17 +440,22 @@ impl Own<'_> {
         if is_broken!(ForgetsKept) {
             return;
         }
-        let table = &mut self.queue.table;
-        while let Some(handle) = kept.pop_front(table) {
+        while let Some(handle) = kept.pop_front(&mut self.queue.table) {
+            if self.stop_parts(handle, Status::Flushed) {
+                continue;
+            }
+            let table = &mut self.queue.table;
             if let Some(found) = table.get_mut(handle)
                 && !is_broken!(SendsToSuccessor)
             {
+                let parts = found.parts.take();
                 found.entry = Some(Entry::Send(SendRequest {
                     pair: NO_PAIR,
                     ..SendRequest::default()
                 }));
+                self.free_parts(parts);
             }
-            self.rings.orphans.push_back(table, handle);
+            self.rings.orphans.push_back(&mut self.queue.table, handle);
         }
     }
 }

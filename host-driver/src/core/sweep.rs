@@ -43,6 +43,11 @@ impl Core {
     /// Takes what the card has written. What the program isn't told of is done with; the rest waits for it to poll.
     pub(crate) fn set_aside(&mut self, link: &Link) {
         self.feed(link);
+        self.take_written(link);
+    }
+
+    /// Takes what is in the queue, as far as there is room for it aside.
+    pub(super) fn take_written(&mut self, link: &Link) {
         while self.queue.aside.len() < usize::from(self.queue.completions.entries()) {
             let Some(entry) = self.queue.completions.peek() else {
                 return;
@@ -186,9 +191,10 @@ impl Own<'_> {
             }
         };
         self.queue.table.find_of(self.rings.at, |found| {
+            let of_messages = found.work.operation().is_message() || is_broken!(SweepsPuts);
             let pending = found.told.is_none() && found.cancel.is_none() && !found.noticed;
             let cancelled_by = found.work.posting().cancelled_by;
-            pending && cancelled_by.is_some() && covered(found) && of_group(found)
+            of_messages && pending && cancelled_by.is_some() && covered(found) && of_group(found)
         })
     }
 
@@ -196,10 +202,11 @@ impl Own<'_> {
     pub(crate) fn sends_under(&mut self, group: &Group, messages: &MessageSet) -> usize {
         let under = |found: &Outstanding| {
             let pair = found.work.operation().pair();
+            let of_messages = found.work.operation().is_message();
             let member = pair.is_some_and(|pair| group.rank(pair).is_some());
             let covered = matches!(found.entry, Some(Entry::Send(entry))
                 if messages.covers(entry.context, entry.match_bits, 0));
-            member && covered && !found.noticed
+            of_messages && member && covered && !found.noticed
         };
         self.queue.table.count_of(self.rings.at, under)
     }

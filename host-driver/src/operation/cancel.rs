@@ -98,7 +98,7 @@ impl Own<'_> {
                 let pair = cancelled.and_then(|work| work.operation().pair());
                 Entry::Send(SendRequest {
                     pair: pair.map_or(NO_PAIR, |pair| pair.index),
-                    target: target.wire(),
+                    target: self.to_cancel(target).wire(),
                     ..SendRequest::default()
                 })
             }

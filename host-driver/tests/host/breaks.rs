@@ -5,8 +5,8 @@ use crate::common::passes_with;
 use crate::event_fd;
 use crate::{
     backlog, claims, completion_queues, connections, documented_statuses, drain, failure, lists,
-    messages, multi, optional, ownership, peers, queries, ready, reset, revoke, sends, shared,
-    timeouts, user_memory, waiting, windows,
+    messages, multi, optional, ownership, peers, puts, queries, ready, reset, revoke, sends,
+    shared, timeouts, user_memory, waiting, windows,
 };
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Attachment, Break, Flaw};
@@ -81,6 +81,15 @@ fn noticed_by(broken: Break) -> fn() {
             windows::a_key_is_its_peers_for_what_is_granted_until_it_is_revoked
         }
         Break::FailedWrites => windows::a_peer_that_has_failed_has_nothing,
+        Break::PutRefusalUntold => {
+            puts::a_put_that_may_not_be_ends_once_as_that_and_the_pair_goes_on
+        }
+        Break::PutWaitsForCredit => {
+            puts::puts_need_no_credit_and_those_in_front_of_a_message_go
+        }
+        Break::PutOffsetIgnored => {
+            puts::a_put_of_any_length_is_written_where_it_is_granted_and_nowhere_else
+        }
     }
 }
 
@@ -229,6 +238,24 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         }
         Promise::DisconnectsKept => {
             sends::a_disconnect_that_does_not_wait_is_refused_while_sends_are_kept
+        }
+        Promise::LetsOvertake => puts::a_message_behind_a_long_put_finds_it_written,
+        Promise::PartsWaitTogether | Promise::CancelsWholeOnly => {
+            puts::a_put_waits_behind_a_message_and_is_cancelled_or_times_out_while_that_waits_on
+        }
+        Promise::EndsUnderWay => {
+            puts::a_put_that_is_cancelled_half_way_gives_its_buffer_back_when_nothing_is_under_way
+        }
+        Promise::GoesOnAfterError => {
+            puts::a_put_that_may_not_be_ends_once_as_that_and_the_pair_goes_on
+        }
+        Promise::ForgetsError => puts::a_put_of_which_one_part_may_not_be_ends_as_that_part,
+        Promise::PartsInOnePlace | Promise::KeepsPartSlots => {
+            puts::a_put_of_any_length_is_written_where_it_is_granted_and_nowhere_else
+        }
+        Promise::OffsetWraps => puts::an_offset_never_wraps,
+        Promise::SweepsPuts | Promise::RevokesPuts => {
+            puts::what_revokes_or_drains_messages_does_not_concern_puts
         }
         #[cfg(not(target_os = "linux"))]
         Promise::KeepsEventFd | Promise::SignalsNoClose | Promise::ForgetsLine => return None,

@@ -20,6 +20,7 @@ mod operations;
 mod optional;
 mod ownership;
 mod peers;
+mod puts;
 mod queries;
 mod random;
 mod ready;
