@@ -531,7 +531,11 @@ impl Sends {
             |acknowledged| {
                 let room = acknowledged.wrapping_sub(source.returned);
                 let returned = moves(source.returned, progress.credit, room)?;
-                Ok((acknowledged, returned))
+                // What is acknowledged and not returned are messages that hold an envelope: a put's number comes back with its acknowledgement.
+                match acknowledged.wrapping_sub(returned) <= source.granted {
+                    true => Ok((acknowledged, returned)),
+                    false => Err(()),
+                }
             },
         );
         let Ok((acknowledged, returned)) = numbers else {

@@ -165,6 +165,8 @@ pub struct Datapath {
     pub monitor_source_taken: Signal<Out, Bits<32>>,
     /// Credits returned, a running number.
     pub monitor_source_returned: Signal<Out, Bits<32>>,
+    /// A put has taken a number, which needs no credit.
+    pub monitor_source_put: Signal<Out, Bit>,
     /// The envelopes of a pair have changed, at the receiving side.
     pub monitor_sink_valid: Signal<Out, Bit>,
     /// The pair.
@@ -603,6 +605,7 @@ impl Logic for Datapath {
         self.monitor_source_pair.next = self.send_queues.monitor_source_pair.val();
         self.monitor_source_taken.next = self.send_queues.monitor_source_taken.val();
         self.monitor_source_returned.next = self.send_queues.monitor_source_returned.val();
+        self.monitor_source_put.next = self.send_queues.monitor_source_put.val();
         self.monitor_sink_valid.next = self.acknowledge.monitor_sink_valid.val();
         self.monitor_sink_pair.next = self.acknowledge.monitor_sink_pair.val();
         self.monitor_sink_accepted.next = self.acknowledge.monitor_sink_accepted.val();

@@ -76,6 +76,8 @@ pub enum Way {
     Ends,
     /// From the wire to a posted buffer.
     Hit,
+    /// From the wire to memory that the peer was granted.
+    Put,
     /// From the wire to a slot.
     Slot,
     /// From a slot to a buffer.
@@ -241,6 +243,8 @@ streams! {
         immediate: Bits<64>,
         /// It is to find a receive posted.
         ready: Bit,
+        /// It is a put: `match_bits` is the remote key, `immediate` the offset.
+        put: Bit,
         /// There is no buffer: the payload is `address`, `key` and `tail`, the first byte in the lowest bits, and is at most `INLINE_BYTES` long.
         inline: Bit,
         /// Card address of the buffer.
@@ -256,7 +260,7 @@ streams! {
         /// Its number, if it has.
         number: Bits<32>,
     }
-    /// A message whose payload is in the card: what its frame says of it.
+    /// A message, or a put, whose payload is in the card: what its frame says of it.
     Message {
         /// Pair.
         pair: Bits<16>,
@@ -270,6 +274,8 @@ streams! {
         immediate: Bits<64>,
         /// `FLAG_READY` of the request, or 0.
         flags: Bits<8>,
+        /// It is a put.
+        put: Bit,
         /// It has been sent before, as `number` of its pair.
         again: Bit,
         /// Its number, if it has.
@@ -310,7 +316,7 @@ streams! {
         /// It says that a request of the peer is missing.
         misses: Bit,
     }
-    /// An arriving message.
+    /// An arriving message, or a put.
     Arrival {
         /// Pair that it came by: the source, stamped by the card.
         pair: Bits<16>,
@@ -326,6 +332,8 @@ streams! {
         length: Bits<16>,
         /// It is to find a receive posted, or to be refused.
         ready: Bit,
+        /// It is a put: `match_bits` is the remote key, `immediate` the offset.
+        put: Bit,
     }
     /// Progress of the receiving side of a pair.
     SinkUpdate {
@@ -335,7 +343,7 @@ streams! {
         accepted: Bit,
         /// One more envelope is free.
         freed: Bit,
-        /// The message that is safe was refused.
+        /// What is safe was refused: a ready message, or a put.
         refused: Bit,
     }
     /// A pair that has failed.
@@ -527,6 +535,8 @@ streams! {
         freed: Bit,
         /// The message that is safe was refused.
         refused: Bit,
+        /// It is a put: one that memory answers with an error is refused, too.
+        put: Bit,
         /// It is a mark: nothing but that all before it has ended.
         marks: Bit,
     }
@@ -536,15 +546,15 @@ streams! {
         way: Way,
         /// Bytes that go to memory.
         length: Bits<16>,
-        /// Hit, Slot, Drop: bytes of the payload on the wire, of which those behind `length` are dropped.
+        /// Hit, Put, Slot, Drop: bytes of the payload on the wire, of which those behind `length` are dropped.
         arrived: Bits<16>,
         /// Hit: protection domain of the buffer.
         domain: Bits<8>,
         /// Hit: key of the buffer.
         key: Bits<32>,
-        /// Card address that the payload goes to.
+        /// Card address that the payload goes to. Put: offset in the region of the remote key.
         target: Bits<64>,
-        /// Copy: card address of the slot.
+        /// Copy: card address of the slot. Put: remote key.
         source: Bits<64>,
         /// What it ends with.
         ending: Ending,

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 
 use abi::control::{CardSetup, Operation, PairSetup};
 use abi::limits::EAGER_MAX;
-use abi::request::{FLAG_READY, SendRequest};
+use abi::request::{FLAG_READY, Opcode, SendRequest};
 use abi::wire::{FrameHeader, FrameType, HEADER_BYTES};
 use card_model::link::{Owed, SinkNumbers, Transmit, seal};
 use hdl::config;
@@ -24,6 +24,7 @@ struct Message {
     match_bits: u64,
     immediate: u64,
     ready: bool,
+    put: bool,
     /// It has been sent before, as this number.
     again: bool,
     number: u32,
@@ -37,12 +38,14 @@ impl Message {
             1 => rng.random_range(0..=EAGER_MAX),
             _ => rng.random_range(0..40),
         };
+        let put: bool = rng.random();
         Message {
             pair: size.pair(rng),
             context: rng.random(),
             match_bits: rng.random(),
             immediate: rng.random(),
-            ready: rng.random(),
+            ready: !put && rng.random(),
+            put,
             again: false,
             number: rng.random(),
             payload: (0..length).map(|_| rng.random()).collect(),
@@ -57,6 +60,7 @@ impl Message {
             (self.match_bits, 64),
             (self.immediate, 64),
             (self.ready.into(), 8),
+            (self.put.into(), 1),
             (self.again.into(), 1),
             (self.number.into(), 32),
         ])
@@ -73,7 +77,12 @@ impl Message {
     }
 
     fn request(&self) -> SendRequest {
+        let opcode = match self.put {
+            true => Opcode::Put,
+            false => Opcode::TaggedSend,
+        };
         SendRequest {
+            opcode: opcode.code(),
             flags: if self.ready { FLAG_READY } else { 0 },
             context: self.context,
             match_bits: self.match_bits,
@@ -231,7 +240,7 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
                     true => message.number,
                     false => *sequence,
                 };
-                frames.extend(model.eager(*pair as u16, number, &request, payload, UNKNOWN));
+                frames.extend(model.request(*pair as u16, number, &request, payload, UNKNOWN));
                 // One that goes out again doesn't count, unless it was passed over the first time.
                 let follows = number.wrapping_add(1);
                 if follows.wrapping_sub(*sequence) >> 31 == 0 {

@@ -47,6 +47,7 @@ struct Job {
     match_bits: u64,
     immediate: u64,
     ready: bool,
+    put: bool,
     /// The payload comes with the job.
     inline: bool,
     payload: Vec<u64>,
@@ -91,6 +92,7 @@ impl Job {
             match_bits: rng.random(),
             immediate: rng.random(),
             ready: rng.random(),
+            put: rng.random(),
             inline: false,
             payload: payload(rng, length),
             length,
@@ -132,6 +134,7 @@ impl Job {
             (self.match_bits, 64),
             (self.immediate, 64),
             (self.ready.into(), 1),
+            (self.put.into(), 1),
             (self.inline.into(), 1),
             (word(0), 64),
             (word(1), 64),
@@ -178,6 +181,7 @@ impl Job {
             (self.match_bits, 64),
             (self.immediate, 64),
             (u64::from(self.ready) * u64::from(FLAG_READY), 8),
+            (self.put.into(), 1),
             (self.again.into(), 1),
             (self.number.into(), 32),
         ])

@@ -132,7 +132,7 @@ struct Expected {
     faulted: Vec<(u16, u64)>,
     screened: VecDeque<Screened>,
     progress: VecDeque<[u64; 7]>,
-    arrivals: VecDeque<[u64; 7]>,
+    arrivals: VecDeque<[u64; 8]>,
     payload: VecDeque<u64>,
     faults: VecDeque<[u64; 2]>,
     counts: [u64; COUNTERS.len()],
@@ -200,6 +200,7 @@ impl Expected {
                 arrival.immediate,
                 arrival.payload.len() as u64,
                 arrival.ready.into(),
+                arrival.put.into(),
             ]);
             let words = arrival.payload.chunks(8).map(|chunk| {
                 let mut word = [0; 8];
@@ -530,7 +531,7 @@ fn frames(
             );
         }
         if let Some(words) = arrival {
-            let arrival = unpack(&words, [16, 8, 16, 64, 64, 16, 1]);
+            let arrival = unpack(&words, [16, 8, 16, 64, 64, 16, 1, 1]);
             assert_eq!(
                 Some(arrival),
                 expected.arrivals.pop_front(),

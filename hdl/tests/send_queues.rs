@@ -44,6 +44,8 @@ struct Send {
     /// Those behind the first.
     segments: Segments,
     ready: bool,
+    /// It is a put.
+    put: bool,
     /// It completes only on error.
     errors_only: bool,
     /// It carries these bytes itself.
@@ -64,6 +66,7 @@ impl Send {
     fn packed(&self) -> Vec<u64> {
         let opcode = match self.target {
             Some(_) => Opcode::CancelSend,
+            None if self.put => Opcode::Put,
             None => Opcode::TaggedSend,
         };
         let target = u128::from(self.target.unwrap_or_default());
@@ -126,6 +129,7 @@ impl Send {
             (self.match_bits, 64),
             (self.immediate, 64),
             (self.ready.into(), 1),
+            (self.put.into(), 1),
             (self.inline.is_some().into(), 1),
             (at as u64, 64),
             ((at >> 64) as u64, 64),
@@ -135,6 +139,9 @@ impl Send {
         pack(&fields)
     }
 }
+
+/// What a peer's answer ends a send with.
+const ANSWERS: [Status; 3] = [Status::Success, Status::NotReady, Status::RemoteAccess];
 
 /// A completion: endpoint, handle, pair, context, length, status.
 type Completed = (u8, u32, u16, u16, u64, Status);
@@ -293,7 +300,7 @@ impl Model {
             entry.length,
             status,
         );
-        if matches!(status, Status::Success | Status::NotReady) {
+        if ANSWERS.contains(&status) {
             let order = self.succeed.entry(entry.pair).or_default();
             order.push_back(entry.request);
         }
@@ -306,7 +313,7 @@ impl Model {
         let (_, request, pair, _, _, status) = completed;
         let before = self.found.insert(request, completed);
         assert_eq!(before, None, "a send completes twice");
-        if matches!(status, Status::Success | Status::NotReady) {
+        if ANSWERS.contains(&status) {
             let next = self.succeed.entry(pair).or_default().pop_front();
             assert_eq!(next, Some(request), "an answer out of order");
         }
@@ -518,7 +525,9 @@ impl Model {
         let numbers = self.sends.numbers(pair as u16);
         let idle = numbers.acknowledged == numbers.taken;
         let all = numbers.taken - numbers.returned >= numbers.granted;
-        self.pairs[pair].is_sound() && self.is_waiting(pair) && idle && all
+        let first = self.sends.waiting(pair as u16).next();
+        let message = first.is_some_and(|first| first.opcode == Opcode::TaggedSend.code());
+        self.pairs[pair].is_sound() && message && idle && all
     }
 }
 
@@ -531,10 +540,11 @@ fn random_cancel(size: &Size, rng: &mut ChaCha8Rng, model: &Model, request: u32)
         pair: size.pair(rng) as u16,
         target: Some(request.saturating_sub(rng.random_range(0..20))),
         ready: false,
+        put: false,
         errors_only: false,
         inline: None,
         segments: Segments::default(),
-        ..random_send(size, rng, pairs, request)
+        ..random_send(size, rng, pairs, request, 0.0)
     };
     if !queues.is_empty() && rng.random_bool(0.8) {
         cancel.pair = queues[rng.random_range(0..queues.len())] as u16;
@@ -550,9 +560,10 @@ fn random_cancel(size: &Size, rng: &mut ChaCha8Rng, model: &Model, request: u32)
     cancel
 }
 
-fn random_send(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) -> Send {
+fn random_send(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32, puts: f64) -> Send {
     let pair = size.pair(rng) as u16;
     let endpoint = pairs[usize::from(pair)].endpoint;
+    let put = rng.random_bool(puts);
     let send = Send {
         endpoint,
         domain: rng.random(),
@@ -565,7 +576,8 @@ fn random_send(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) 
         address: rng.random(),
         length: rng.random_range(0..=EAGER_MAX as u64),
         segments: Segments::default(),
-        ready: rng.random(),
+        ready: !put && rng.random(),
+        put,
         errors_only: rng.random(),
         inline: None,
         target: None,
@@ -645,6 +657,8 @@ fn random_progress(rng: &mut ChaCha8Rng, pair: &mut Pair, lies: bool) -> (u32, u
         0..10 => pair.told[rng.random_range(0..pair.told.len())],
         10 if lies => (pair.arrived + rng.random_range(1..1 << 30), pair.freed),
         11 if lies => (pair.accepted, pair.accepted + rng.random_range(1..1 << 30)),
+        // Puts hold no envelope, whatever it says.
+        12 if lies => (pair.accepted, pair.told[0].1),
         _ => now,
     }
 }
@@ -687,6 +701,7 @@ fn traffic(
     let (mut released, mut invalid) = (0, 0);
     // How often a host changes its mind.
     let fickle = [0.05, 0.3][rng.random_range(0..2)];
+    let puts = [0.3, 0.95][rng.random_range(0..2)];
     let mut answers: VecDeque<(u64, Status)> = VecDeque::new();
     let mut dropped: Vec<bool> = vec![];
     let mut progress: Option<Told> = None;
@@ -704,7 +719,7 @@ fn traffic(
             requests += 1;
             send = Some(match rng.random_bool(fickle) {
                 true => random_cancel(size, rng, &model, requests),
-                false => random_send(size, rng, &model.pairs, requests),
+                false => random_send(size, rng, &model.pairs, requests, puts),
             });
         }
         bench.set("sends_valid", send.is_some());
@@ -722,8 +737,11 @@ fn traffic(
                     // Of a pair that has failed nothing is on its way.
                     let behind = pair.refused.len().saturating_sub(acknowledged);
                     let of = model.sends.on_their_way(index as u16).nth(behind);
-                    let ready = of.is_some_and(|request| model.taken[&request].ready);
-                    pair.refused.push(ready && rng.random_bool(0.5));
+                    let of = of.map(|request| model.taken[&request]);
+                    let may_refuse = of.is_some_and(|send| send.ready || send.put);
+                    pair.refused.push(may_refuse && rng.random_bool(0.5));
+                    // A put holds no envelope.
+                    pair.freed += u32::from(of.is_some_and(|send| send.put));
                 }
             }
             if index != stuck && (!talking || rng.random_bool(peers / 20.0)) {
@@ -863,7 +881,7 @@ fn traffic(
             // Of a send that hasn't been sent, the number isn't looked at.
             let number = match job.again {
                 true => job.sequence,
-                false => (words[9] >> 60 | words[10] << 4) as u32,
+                false => (words[9] >> 61 | words[10] << 3) as u32,
             };
             let domain = model.pairs[usize::from(send.pair)].domain;
             let wanted = send.job(domain, job.again, number);
@@ -1189,16 +1207,93 @@ fn each_send_completes_once_and_nothing_goes_out_without_credit() {
     let seen = seen.into_inner();
     println!("{seen:?}");
     assert!(seen[&Status::NotReady] > 200, "{seen:?}");
-    assert!(seen.len() >= 11, "each way to end is taken: {seen:?}");
+    assert!(seen[&Status::RemoteAccess] > 200, "{seen:?}");
+    assert!(seen.len() >= 12, "each way to end is taken: {seen:?}");
     assert!(seen[&Status::Success] > 1000, "{seen:?}");
     assert!(seen[&Status::Cancelled] > 100, "{seen:?}");
     assert!(seen[&Status::TooLate] > 100, "{seen:?}");
+}
+
+/// A message without credit is cancelled, and behind it waits a put.
+fn put_behind_a_cancel(size: &Size, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open(&size.model);
+    let pair = size.pairs[0];
+    let setup = PairSetup {
+        remote_credits: 1,
+        sends_log2: 2,
+        ..PairSetup::default()
+    };
+    set_control(
+        &mut bench,
+        Operation::PairSet,
+        pair as u16,
+        &setup.to_words(),
+    );
+    bench.set("control_valid", true);
+    bench.set("job_room", true);
+    bench.set("complete_ready", true);
+    while {
+        bench.eval();
+        !bench.is("control_ready")
+    } {
+        bench.step();
+    }
+    bench.step();
+    bench.set("control_valid", false);
+    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
+    let any = random_send(size, rng, &pairs, 0, 0.0);
+    let send = |request, put, target| Send {
+        endpoint: 0,
+        pair: pair as u16,
+        length: 0,
+        segments: Segments::default(),
+        inline: None,
+        ready: false,
+        request,
+        put,
+        target,
+        ..any
+    };
+    let mut given = Vec::new();
+    let posted = [
+        send(1, false, None),
+        send(2, false, None),
+        send(3, true, None),
+        send(4, false, Some(2)),
+    ];
+    for send in posted {
+        bench.set("sends_valid", true);
+        bench.set_wide("sends", &send.words());
+        for cycle in 0.. {
+            assert!(cycle < 200, "send {} is taken", send.request);
+            bench.eval();
+            given.extend(bench.is("job_valid").then(|| bench.get_wide::<11>("job")));
+            let taken = bench.is("sends_ready");
+            bench.step();
+            if taken {
+                break;
+            }
+        }
+    }
+    bench.set("sends_valid", false);
+    for _ in 0..200 {
+        bench.eval();
+        given.extend(bench.is("job_valid").then(|| bench.get_wide::<11>("job")));
+        bench.step();
+    }
+    assert_eq!(given.len(), 2, "the message with the credit, and the put");
+}
+
+#[test]
+fn a_put_goes_when_the_message_in_front_of_it_is_cancelled() {
+    for_sizes("send_queues", 1, put_behind_a_cancel);
 }
 
 #[test]
 fn a_block_that_is_broken_is_noticed() {
     breaks("send_queues_tiny", 30, |rng| {
         let size = Size::new(&config::TINY, "send_queues", rng);
+        put_behind_a_cancel(&size, rng);
         traffic(&size, rng, 10_000, Break::None).for_each(drop);
     });
 }
@@ -1209,6 +1304,7 @@ fn a_broken_model_is_noticed() {
         Break::RefusalUnheard,
         Break::FailureKeepsSends,
         Break::SuccessTold,
+        Break::PutWaitsForCredit,
     ] {
         let noticed = is_caught("send_queues_tiny", 10, |rng| {
             let size = Size::new(&config::TINY, "send_queues", rng);

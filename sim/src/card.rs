@@ -392,6 +392,7 @@ impl Card {
                 pair: source.pair,
                 taken: source.taken,
                 returned: source.returned,
+                put: source.put,
             };
             self.changes.push((cycle, change));
         }

@@ -12,6 +12,8 @@
 //!   returned ≤ freed ≤ accepted ≤ taken ≤ returned + G
 //! ```
 //!
+//! A put takes a number without a credit: by puts, and by nothing else, `taken` may come to be up to [`MAX_CREDITS`] more than `returned + G`.
+//!
 //! The cards run a window apart, so changes are noted with their cycle while they run, and put in order of cycle
 //! when the window ends: all changes of a cycle are applied, then every pair that they touched is
 //! checked. Which pair of one card belongs to which of another is learnt from the control requests by which the
@@ -22,6 +24,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use abi::control::{Operation, PairSetup};
+use abi::limits::MAX_CREDITS;
 use abi::mailbox::{Command, Identity, Words};
 use abi::register::{
     CONTROL, CONTROL_RUN, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, MAILBOX_WORDS,
@@ -43,6 +46,8 @@ pub enum Change {
         taken: u32,
         /// Credits that have come back.
         returned: u32,
+        /// A put has taken a number.
+        put: bool,
     },
     /// The running numbers of a pair's receiving side.
     Sink {
@@ -137,6 +142,8 @@ struct End {
     returned: u32,
     accepted: u32,
     freed: u32,
+    /// As many numbers as may be in use: the credits, or what puts have come to.
+    limit: u32,
 }
 
 /// Checks the invariant between all cards.
@@ -204,8 +211,16 @@ impl CreditMonitor {
                 pair,
                 taken,
                 returned,
+                put,
             } => {
                 if let Some(end) = ends.get_mut(&pair) {
+                    let before = end.taken.wrapping_sub(end.returned);
+                    let most = end.credits + u32::from(MAX_CREDITS);
+                    let may_be = match put {
+                        true => taken.wrapping_sub(returned).min(most),
+                        false => before,
+                    };
+                    end.limit = may_be.max(end.credits);
                     (end.taken, end.returned) = (taken, returned);
                     self.touched.push((card, pair));
                 }
@@ -231,6 +246,7 @@ impl CreditMonitor {
                     peer: (peer, remote),
                     credits,
                     cookie,
+                    limit: credits,
                     ..End::default()
                 };
                 ends.insert(pair, end);
@@ -261,7 +277,7 @@ impl CreditMonitor {
         let queued = sink.accepted.wrapping_sub(sink.freed);
         let coming_back = sink.freed.wrapping_sub(source.returned);
         let away = [in_flight, queued, coming_back].map(u64::from);
-        if away.iter().sum::<u64>() <= u64::from(source.credits) {
+        if away.iter().sum::<u64>() <= u64::from(source.limit) {
             return Ok(());
         }
         Err(CreditBroken {
@@ -357,6 +373,7 @@ mod tests {
             pair: 3,
             taken,
             returned,
+            put: false,
         }
     }
 
@@ -441,6 +458,38 @@ mod tests {
             assert_eq!(place, (4321, 0, 3), "seed {seed}");
             assert_eq!((broken.remote_card, broken.remote_pair), (1, 5));
         }
+    }
+
+    #[test]
+    fn puts_take_numbers_without_credit_and_messages_do_not() {
+        let put = |taken| Change::Source {
+            pair: 3,
+            taken,
+            returned: 0,
+            put: true,
+        };
+        let most = CREDITS + u32::from(MAX_CREDITS);
+        let mut monitor = CreditMonitor::new(2);
+        connect(&mut monitor);
+        monitor.note(0, [(1, source(CREDITS, 0))]);
+        monitor.note(0, (CREDITS..most).map(|k| (2 + u64::from(k), put(k + 1))));
+        // One comes back.
+        monitor.note(1, [(50, sink(1, 1))]);
+        monitor.note(0, [(60, source(most, 1))]);
+        assert_eq!(monitor.check(), Ok(()));
+        for wrong in [source(most + 1, 1), source(most + 2, 1)] {
+            let mut monitor = CreditMonitor::new(2);
+            connect(&mut monitor);
+            monitor.note(0, (0..most).map(|k| (u64::from(k), put(k + 1))));
+            monitor.note(1, [(50, sink(1, 1))]);
+            monitor.note(0, [(60, source(most, 1)), (70, wrong)]);
+            assert_eq!(monitor.check().map_err(|broken| broken.cycle), Err(70));
+        }
+        let mut monitor = CreditMonitor::new(2);
+        connect(&mut monitor);
+        monitor.note(0, (0..=most).map(|k| (u64::from(k), put(k + 1))));
+        let beyond = monitor.check().map_err(|broken| broken.cycle);
+        assert_eq!(beyond, Err(u64::from(most)), "more than puts may take");
     }
 
     #[test]

@@ -209,6 +209,8 @@ pub struct SourceMonitor {
     pub taken: u32,
     /// Credits that have come back, a running number.
     pub returned: u32,
+    /// A put has taken a number, which needs no credit.
+    pub put: bool,
 }
 
 /// The credits of one pair, seen from the card that receives on it.

@@ -50,7 +50,7 @@ ports! {
     strap_mac strap_seed
     monitor_gates_reset
     monitor_control_valid monitor_control_operation monitor_control_index monitor_control_data
-    monitor_source_valid monitor_source_pair monitor_source_taken monitor_source_returned
+    monitor_source_valid monitor_source_pair monitor_source_taken monitor_source_returned monitor_source_put
     monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
     monitor_match_valid monitor_match_operation monitor_match_posted monitor_match_unexpected
     monitor_match_command monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index monitor_reply_more
@@ -222,6 +222,7 @@ impl VerilatedCard {
             out.source.pair = m.get(p.monitor_source_pair) as u16;
             out.source.taken = m.get(p.monitor_source_taken) as u32;
             out.source.returned = m.get(p.monitor_source_returned) as u32;
+            out.source.put = bit(p.monitor_source_put);
         }
         out.sink.valid = bit(p.monitor_sink_valid);
         if out.sink.valid {

@@ -16,6 +16,8 @@ pub(super) enum Ask {
     Drop,
     /// Nothing: a message that a rule revokes is dropped, and its envelope freed.
     Revoked,
+    /// Nothing: a put goes where its key says.
+    Put,
     /// Nothing: a request names a claimed message.
     Handle,
     /// Which receive a message meets; it was appended if there is none, or is refused.
@@ -51,9 +53,9 @@ pub(super) struct Asked {
     pub pair: Bits<16>,
     /// The message's context.
     pub context: Bits<16>,
-    /// The message's match bits.
+    /// The message's match bits. Put: the remote key.
     pub match_bits: Bits<64>,
-    /// The message's immediate data.
+    /// The message's immediate data. Put: the offset.
     pub immediate: Bits<64>,
     /// The message's length in bytes.
     pub arrived: Bits<16>,

@@ -38,6 +38,13 @@ pub fn resolve() -> Vec<Break> {
         Break::new("asks_nobody").force::<Resolve>("needs_query", "false"),
         // What it refuses is written.
         Break::new("writes_what_is_refused").force::<Resolve>("may_write", "true"),
+        // A put goes where its offset says, from the first byte of all memory.
+        Break::new("puts_at_the_offset").force::<Resolve>("located.q", "job.data.target"),
+        // A put is asked for as a process of this host.
+        Break::new("puts_as_the_host").force::<Resolve>("query.data.remote", "false"),
+        // What a peer may not write is told to it as written.
+        Break::new("put_refusal_untold")
+            .force::<Resolve>("ending.refused", "current.q.ending.refused"),
         // A refusal isn't counted.
         Break::new("refusals_not_counted")
             .force::<Resolve>("counts.write_enable", "forget.valid")
@@ -74,6 +81,8 @@ pub fn ledger() -> Vec<Break> {
         ),
         // An error of the write isn't told.
         Break::new("forgets_write_errors").force::<Ledger>("write_failed", "false"),
+        // A put that memory answers with an error is told as written.
+        Break::new("put_error_untold").force::<Ledger>("refuses", "head.refused"),
         // A receive that stays is said to have ended.
         Break::new("ends_what_stays").force::<Ledger>("stays.q", "false"),
         // A receive that may stay isn't settled.
@@ -217,6 +226,8 @@ pub fn delivery() -> Vec<Break> {
         Break::new("keeps_discarded").force::<Answer>("discarded_frees", "false"),
         // A refused message's credit isn't returned.
         Break::new("keeps_refused").force::<Answer>("refused_frees", "false"),
+        // Nor is a put's number.
+        Break::new("keeps_put").force::<Answer>("put_frees", "false"),
         // A message that falls under a rule is matched.
         Break::new("matches_the_revoked").force::<Admit>("drops_revoked", "false"),
         // Its credit isn't returned.

@@ -96,6 +96,8 @@ pub struct Ledger {
     head: Signal<Local, Ending>,
     head_writes: Signal<Local, Bit>,
     updates: Signal<Local, Bit>,
+    /// What is accepted is told as refused.
+    refuses: Signal<Local, Bit>,
     write_failed: Signal<Local, Bit>,
     status: Signal<Local, Bits<8>>,
     completion: Signal<Local, Completion>,
@@ -133,6 +135,8 @@ impl Logic for Ledger {
         self.entries.awaits.next = self.head_writes.val();
         self.write_failed.next = self.head_writes.val() & self.entries.output_answer.val();
         self.is_lost.next = self.head.val().fills & self.write_failed.val();
+        self.refuses.next =
+            self.head.val().refused | (self.head.val().put & self.write_failed.val());
         self.updates.next = !self.is_lost.val()
             & (self.head.val().accepted | self.head.val().freed | self.head.val().refused);
 
@@ -182,7 +186,7 @@ impl Logic for Ledger {
             pair: self.head.val().pair,
             accepted: self.head.val().accepted,
             freed: self.head.val().freed,
-            refused: self.head.val().refused,
+            refused: self.refuses.val(),
         };
 
         // In which order.

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The Gate is asked about the next job while the words of the current one are on their way. A payload that may not be written is dropped as
-//! it comes, and the job ends with `AccessDenied`: nothing of it is written. Each job becomes an entry for the Ledger in the cycle
+//! it comes, and the job ends with `AccessDenied`, a put as refused: nothing of it is written. The Gate also says where a put goes. Each job becomes an entry for the Ledger in the cycle
 //! after its last word, so writes and entries have one order. Only one write is asked for before its entry is there.
 //!
 //! What the Gate refuses to a peer is counted for each pair.
@@ -21,7 +21,7 @@ use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::Table;
 use crate::types::{Access, DmaRequest, Ending, Job, Permission, Way};
-use abi::control::RIGHT_LOCAL_WRITE;
+use abi::control::{RIGHT_LOCAL_WRITE, RIGHT_REMOTE_WRITE};
 use abi::status::Status;
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -53,7 +53,7 @@ pub struct Resolve {
     pub initialized: Signal<Out, Bit>,
     /// Jobs of Copies.
     pub job: Stream<In, Job>,
-    /// May the buffer of a hit be written? One question at a time.
+    /// May the buffer of a hit be written, or the memory of a put? One question at a time.
     pub query: Stream<Out, Access>,
     /// The answer, at least a cycle after its question was taken.
     pub allowed: Pulse<In, Permission>,
@@ -80,6 +80,11 @@ pub struct Resolve {
     asked: Reg<Bit>,
     answered: Reg<Bit>,
     granted: Reg<Bit>,
+    /// Card address of the put's first byte.
+    located: Reg<Bits<64>>,
+    is_put: Signal<Local, Bit>,
+    /// It goes to memory that the Gate guards.
+    goes_to_host: Signal<Local, Bit>,
     needs_query: Signal<Local, Bit>,
     may_write: Signal<Local, Bit>,
     refuses: Signal<Local, Bit>,
@@ -143,8 +148,9 @@ impl Logic for Resolve {
         self.initialized.next = self.counts.initialized.val();
 
         // The next job: the Gate is asked while the current one is still here.
-        self.needs_query.next =
-            (self.job.data.val().way == Way::Hit) & self.job.data.val().length.any();
+        self.is_put.next = self.job.data.val().way == Way::Put;
+        self.goes_to_host.next = (self.job.data.val().way == Way::Hit) | self.is_put.val();
+        self.needs_query.next = self.goes_to_host.val() & self.job.data.val().length.any();
         self.query.valid.next = self.job.valid.val()
             & self.needs_query.val()
             & !self.asked.q.val()
@@ -155,12 +161,19 @@ impl Logic for Resolve {
         self.query.data.next.buffer.rights = RIGHT_LOCAL_WRITE;
         self.query.data.next.buffer.address = self.job.data.val().target;
         self.query.data.next.buffer.length = bit_cast::<64, 16>(self.job.data.val().length);
+        if self.is_put.val() {
+            self.query.data.next.buffer.rights = RIGHT_REMOTE_WRITE;
+            self.query.data.next.remote = true;
+            self.query.data.next.pair = self.job.data.val().ending.pair;
+            self.query.data.next.remote_key = self.job.data.val().source;
+        }
         if self.query.valid.val() & self.query.ready.val() {
             self.asked.d.next = true;
         }
         if self.allowed.valid.val() {
             self.answered.d.next = true;
             self.granted.d.next = self.allowed.data.val().allowed;
+            self.located.d.next = self.allowed.data.val().address;
         }
         self.answer_has_question.ok.next =
             !self.allowed.valid.val() | (self.asked.q.val() & !self.answered.q.val());
@@ -179,17 +192,16 @@ impl Logic for Resolve {
         self.new_words.next = (self.job.data.val().length + 7) >> 3;
         self.arriving_words.next = (self.job.data.val().arrived + 7) >> 3;
         self.new_rest.next = 0.into();
-        if (self.job.data.val().way == Way::Hit)
+        if self.goes_to_host.val()
             | (self.job.data.val().way == Way::Slot)
             | (self.job.data.val().way == Way::Drop)
         {
             self.new_rest.next = self.arriving_words.val();
         }
         self.writes_what_arrives.ok.next = !self.takes.val()
-            | ((self.job.data.val().way != Way::Hit) & (self.job.data.val().way != Way::Slot))
+            | (!self.goes_to_host.val() & (self.job.data.val().way != Way::Slot))
             | (self.new_words.val() <= self.arriving_words.val());
-        self.starts_write.next = ((self.job.data.val().way == Way::Hit)
-            | (self.job.data.val().way == Way::Slot))
+        self.starts_write.next = (self.goes_to_host.val() | (self.job.data.val().way == Way::Slot))
             & self.job.data.val().length.any()
             & self.may_write.val();
 
@@ -282,6 +294,7 @@ impl Logic for Resolve {
         self.ending.next = self.current.q.val().ending;
         if self.refused.q.val() {
             self.ending.next.status = Status::AccessDenied;
+            self.ending.next.refused = self.current.q.val().ending.put;
         }
         if self.read_failed.q.val() {
             self.ending.next.status = Status::MemoryError;
@@ -296,6 +309,9 @@ impl Logic for Resolve {
             self.asked.d.next = false;
             self.answered.d.next = false;
             self.current.d.next = self.job.data.val();
+            if self.is_put.val() {
+                self.current.d.next.target = self.located.q.val();
+            }
             self.words.d.next = self.new_words.val();
             self.rest.d.next = self.new_rest.val();
             self.writes.d.next = false;

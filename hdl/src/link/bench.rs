@@ -162,6 +162,8 @@ pub struct LinkBench {
     pub monitor_source_taken: Signal<Out, Bits<32>>,
     /// As at the card's pins.
     pub monitor_source_returned: Signal<Out, Bits<32>>,
+    /// A put has taken a number, which needs no credit.
+    pub monitor_source_put: Signal<Out, Bit>,
     /// As at the card's pins.
     pub monitor_sink_valid: Signal<Out, Bit>,
     /// As at the card's pins.
@@ -316,6 +318,7 @@ impl Logic for LinkBench {
         self.monitor_source_pair.next = self.send_queues.monitor_source_pair.val();
         self.monitor_source_taken.next = self.send_queues.monitor_source_taken.val();
         self.monitor_source_returned.next = self.send_queues.monitor_source_returned.val();
+        self.monitor_source_put.next = self.send_queues.monitor_source_put.val();
         self.monitor_sink_valid.next = self.acknowledge.monitor_sink_valid.val();
         self.monitor_sink_pair.next = self.acknowledge.monitor_sink_pair.val();
         self.monitor_sink_accepted.next = self.acknowledge.monitor_sink_accepted.val();

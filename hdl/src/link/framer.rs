@@ -282,6 +282,9 @@ impl Logic for Framer {
                     self.control_last.d.next = false;
                     self.framed.d.next = self.message.data.val();
                     self.frame_type.d.next = FrameType::Eager;
+                    if self.message.data.val().put {
+                        self.frame_type.d.next = FrameType::Put;
+                    }
                     self.state.d.next = State::Begin;
                 }
                 if self.takes_control.val() {

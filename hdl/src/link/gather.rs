@@ -299,6 +299,7 @@ impl Logic for Gather {
             match_bits: self.job.data.val().match_bits,
             immediate: self.job.data.val().immediate,
             flags: self.flags.val(),
+            put: self.job.data.val().put,
             again: self.job.data.val().again,
             number: self.job.data.val().number,
         };

@@ -156,6 +156,7 @@ pub struct Receive {
     ahead: Signal<Local, Bits<32>>,
     words: Signal<Local, Bits<16>>,
     is_request: Signal<Local, Bit>,
+    is_put: Signal<Local, Bit>,
     same_cookie: Signal<Local, Bit>,
     agrees: Reg<Bit>,
     in_turn: Reg<Bit>,
@@ -235,7 +236,8 @@ impl Logic for Receive {
             & (self.head.val().destination_epoch == self.peer.val().epoch)
             & (self.head.val().source_epoch == self.peer.val().remote_epoch)
             & self.same_cookie.val();
-        self.is_request.next = self.head.val().frame_type == FrameType::Eager;
+        self.is_put.next = self.head.val().frame_type == FrameType::Put;
+        self.is_request.next = (self.head.val().frame_type == FrameType::Eager) | self.is_put.val();
         self.sequence_now.next = self.next.val().control;
         if self.is_request.val() {
             self.sequence_now.next = self.next.val().requests;
@@ -328,6 +330,7 @@ impl Logic for Receive {
         self.arrival.data.next.immediate = self.head.val().immediate;
         self.arrival.data.next.length = self.head.val().payload_length;
         self.arrival.data.next.ready = self.head.val().flags.get_bit(0);
+        self.arrival.data.next.put = self.is_put.val();
         send!(
             self.payloads.input,
             self.state.q.val() == State::Payload,

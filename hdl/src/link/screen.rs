@@ -103,6 +103,7 @@ pub struct Screen {
     short: Signal<Local, Bit>,
     handshake_now: Signal<Local, Bit>,
     for_firmware: Signal<Local, Bit>,
+    is_request: Signal<Local, Bit>,
     known: Signal<Local, Bit>,
     crc_good: Signal<Local, Bit>,
     length_good: Signal<Local, Bit>,
@@ -149,8 +150,10 @@ impl Logic for Screen {
         self.handshake_now.next = self.head.val().frame_type == FrameType::Handshake;
         self.for_firmware.next =
             self.handshake_now.val() | (self.head.val().frame_type == FrameType::Management);
+        self.is_request.next = (self.head.val().frame_type == FrameType::Eager)
+            | (self.head.val().frame_type == FrameType::Put);
         self.known.next = ((self.head.val().version == wire::VERSION) | self.handshake_now.val())
-            & ((self.head.val().frame_type == FrameType::Eager)
+            & (self.is_request.val()
                 | (self.head.val().frame_type == FrameType::Acknowledge)
                 | (self.head.val().frame_type == FrameType::PairFailed)
                 | (self.head.val().frame_type == FrameType::Ask)
@@ -167,7 +170,7 @@ impl Logic for Screen {
         self.length_good.next = (self.wanted.val() == bit_cast::<17, 16>(self.words.val()))
             & (self.head.val().message_length
                 == bit_cast::<40, 16>(self.head.val().payload_length))
-            & ((self.head.val().frame_type == FrameType::Eager)
+            & (self.is_request.val()
                 | (self.for_firmware.val()
                     & (self.head.val().payload_length == wire::MANAGEMENT_BYTES))
                 | (!self.for_firmware.val() & (self.head.val().payload_length == 0)));

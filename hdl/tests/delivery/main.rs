@@ -46,6 +46,7 @@ fn live(mut world: World, rng: &mut ChaCha8Rng, cycles: u32) -> World {
     for cycle in 0..cycles {
         if cycle % 8192 == 0 {
             world.mood = [Mood::Mixed, Mood::Hoard][rng.random_range(0..2)];
+            world.put_or_not(rng.random());
         }
         world.cycle();
     }
@@ -85,6 +86,9 @@ fn every_message_and_every_request_ends_as_it_should() {
             ("claimed and cleared", seen.cleared_claimed),
             ("claimed of a failed pair", seen.claimed_from_failed),
             ("revoked", seen.revoked),
+            ("put", seen.put),
+            ("refused, being a put", seen.put_refused),
+            ("put where memory answers with an error", seen.put_failed),
         ] {
             *kinds.borrow_mut().entry(name).or_insert(0) += count;
         }

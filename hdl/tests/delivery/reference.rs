@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 
 use abi::capability::CAPABILITY_RULES;
 use abi::completion::CompletionKind;
-use abi::control::{Counter, PairSetup, RegionSetup, RuleSetup};
+use abi::control::{Counter, GrantSetup, PairSetup, RegionSetup, RuleSetup};
 use abi::event::Cause;
 use abi::opcode::decode_list;
 use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, claim_place, pair_and_slot};
@@ -81,6 +81,10 @@ pub struct Seen {
     pub ready_for_backlog: u32,
     /// Messages that a rule revoked.
     pub revoked: u32,
+    /// Puts that were written, that were refused by the grants, and that memory answered with an error.
+    pub put: u32,
+    pub put_refused: u32,
+    pub put_failed: u32,
     /// Requests that found a message whose slot couldn't be written.
     pub again: u32,
     /// Messages that left their slots.
@@ -331,7 +335,7 @@ impl Reference {
             delivery: Delivery::new(match_reference::sizes_of(config), config.rules),
             wanted: Wanted {
                 pairs: vec![None; config.pairs],
-                regions: Regions::new(config.regions),
+                regions: Regions::with_grants(config.regions, config.grants, config.pairs),
                 fails,
                 memory: HashMap::new(),
                 written: None,
@@ -381,6 +385,7 @@ impl Reference {
             Output::Complete { entry, .. } => {
                 entry.pair == pair && entry.status == Status::AccessDenied.code()
             }
+            Output::Update(update) => update.pair == pair && update.refused,
             _ => false,
         };
         let owed = self
@@ -406,9 +411,9 @@ impl Reference {
         self.delivery.claims()
     }
 
-    /// Whether a message gives the lists no command: its pair has failed or is closed, or a rule revokes it.
-    pub fn drops(&self, message: &Arrival) -> bool {
-        self.delivery.drops(message.pair) || self.delivery.is_revoked(message)
+    /// Whether a message gives the lists no command: it is a put, its pair has failed or is closed, or a rule revokes it.
+    pub fn asks_nothing(&self, message: &Arrival) -> bool {
+        message.put || self.delivery.drops(message.pair) || self.delivery.is_revoked(message)
     }
 
     /// A message has been taken.
@@ -418,8 +423,16 @@ impl Reference {
         let seen = &mut self.wanted.seen;
         seen.dropped += u32::from(dropped);
         let (expected, unexpected, woken) = (seen.expected, seen.unexpected, seen.woken());
+        let (not_ready, refused) = (seen.not_ready, self.refused(arrival.pair));
         self.delivery.arrive(arrival, &mut self.wanted);
+        let refused = self.refused(arrival.pair) - refused;
         let seen = &mut self.wanted.seen;
+        if arrival.put && !dropped {
+            let told = std::mem::replace(&mut seen.not_ready, not_ready) - not_ready;
+            seen.put += 1 - told;
+            seen.put_refused += refused;
+            seen.put_failed += told - refused;
+        }
         let woken = seen.woken() - woken;
         if seen.unexpected > unexpected {
             seen.woken_by_news += woken;
@@ -546,6 +559,25 @@ impl Reference {
             incarnation: self.incarnations,
         });
         self.delivery.pair_set(pair, setup);
+        self.wanted.regions.grants.connect(pair);
+    }
+
+    /// A pair has been closed: its peer may do nothing.
+    pub fn pair_cleared(&mut self, pair: u16) {
+        self.wanted.regions.grants.close(pair);
+    }
+
+    /// A row has this grant from now on, or none.
+    pub fn grant_set(&mut self, row: u16, grant: Option<GrantSetup>) {
+        match grant {
+            Some(grant) => self.wanted.regions.grants.set(row, grant),
+            None => self.wanted.regions.grants.clear(row),
+        }
+    }
+
+    /// All that was granted to the peer of a pair has ended.
+    pub fn revoke(&mut self, pair: u16) {
+        self.wanted.regions.grants.revoke(pair);
     }
 
     /// A row has this rule from now on, or none.

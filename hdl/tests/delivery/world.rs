@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{
-    KEY_INDEX_BITS, Operation, PairReport, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
-    RegionSetup, RuleSetup,
+    GrantSetup, KEY_INDEX_BITS, Operation, PairReport, PairSetup, RIGHT_LOCAL_READ,
+    RIGHT_LOCAL_WRITE, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, RegionSetup, RuleSetup,
 };
+use abi::key::remote_key;
 use abi::limits::EAGER_MAX;
 use abi::opcode::{BufferUse, OpcodeRow, TargetUse, WorkRing};
 use abi::request::{
@@ -28,13 +29,19 @@ use crate::reference::{ENDPOINTS, PAIRS, Reference, Step};
 use crate::support::{Bench, Size, rate};
 
 const BASE: u64 = 0x7_ffff_0000;
-const SIZE: usize = 0x20_0000;
+const SIZE: usize = 0x23_0000;
 const SLOTS: u64 = BASE;
 const SLOTS_OF_PAIR: u64 = 0x4000;
 const BUFFERS: u64 = BASE + 0x8_0000;
 const REGION: u64 = 0x3_0000;
 /// The third region of endpoint 0 has memory that can't be written in its upper third.
 const BAD_BUFFERS: u64 = BUFFERS + 2 * REGION + 0x2_0000;
+/// Region that peers put into. Its upper third can't be written.
+const PUT_REGION: u16 = 8;
+const PUTS: u64 = BUFFERS + PUT_REGION as u64 * REGION;
+const BAD_PUTS: u64 = PUTS + 0x2_0000;
+/// Bytes at either end of it that nobody is granted.
+const UNGRANTED: u64 = 0x100;
 /// Place, among the pairs that are used, of the one whose slots can't be read.
 const UNREADABLE_SLOTS: usize = 6;
 /// Place of the one whose slots can't be written.
@@ -50,7 +57,9 @@ fn fails(access: Access) -> bool {
     };
     match access.write {
         true => {
-            in_slots_of(BAD_SLOTS) || (BAD_BUFFERS..BUFFERS + 3 * REGION).contains(&access.address)
+            in_slots_of(BAD_SLOTS)
+                || (BAD_BUFFERS..BUFFERS + 3 * REGION).contains(&access.address)
+                || (BAD_PUTS..PUTS + REGION).contains(&access.address)
         }
         false => in_slots_of(UNREADABLE_SLOTS),
     }
@@ -84,6 +93,9 @@ pub enum Control {
     RegionClear(u16),
     RuleSet(u16, RuleSetup),
     RuleClear(u16),
+    GrantSet(u16, GrantSetup),
+    GrantClear(u16),
+    SenderRevoke(u16),
 }
 
 /// What has entered the order of the card.
@@ -153,6 +165,10 @@ pub struct World {
     /// Handles of claims that are or were good.
     claims: VecDeque<(u8, u32)>,
     tag: u32,
+    /// Peers put, too. A pair is then cleared only when nothing of it is under way, since the regions close it beside what is.
+    putting: bool,
+    /// Where the next put goes, in its region.
+    put_offset: u64,
     /// Outputs that came before their cause was over.
     early: VecDeque<Output>,
     send_rate: f64,
@@ -208,6 +224,8 @@ impl World {
             recent: VecDeque::new(),
             claims: VecDeque::new(),
             tag: 0x1_2345,
+            putting: false,
+            put_offset: UNGRANTED,
             early: VecDeque::new(),
             send_rate: rate(&mut rng),
             post_rate: rate(&mut rng),
@@ -247,12 +265,37 @@ impl World {
         for index in 0..8 {
             self.control(Control::RegionSet(index, self.region(index)));
         }
+        self.control(Control::RegionSet(PUT_REGION, self.region(PUT_REGION)));
         for pair in self.pairs {
             self.control(Control::PairSet(pair));
         }
+        for row in 0..2 * PAIRS as u16 {
+            self.control(Control::GrantSet(row, self.grant(row)));
+        }
     }
 
-    /// Three regions an endpoint; 6 can't be written, 7 is of nobody.
+    /// What a row of the grants has: most of the region to write for one pair each, and to read only for one each.
+    fn grant(&self, row: u16) -> GrantSetup {
+        GrantSetup {
+            tag: self.grant_tag(row),
+            region: PUT_REGION,
+            region_tag: self.reference.regions[&PUT_REGION].tag,
+            holder: self.pairs[usize::from(row) % PAIRS],
+            rights: match usize::from(row) < PAIRS {
+                true => RIGHT_REMOTE_WRITE | RIGHT_REMOTE_READ,
+                false => RIGHT_REMOTE_READ,
+            },
+            offset: UNGRANTED,
+            length: REGION - 2 * UNGRANTED,
+            ..GrantSetup::default()
+        }
+    }
+
+    fn grant_tag(&self, row: u16) -> u64 {
+        0x1234_5678_9a00 + u64::from(row)
+    }
+
+    /// Three regions an endpoint; 6 can't be written, 7 is of nobody, 8 is put into.
     fn region(&self, index: u16) -> RegionSetup {
         RegionSetup {
             base: BUFFERS + REGION * u64::from(index),
@@ -265,6 +308,7 @@ impl World {
             },
             rights: match index {
                 6 => RIGHT_LOCAL_READ,
+                PUT_REGION => RIGHT_LOCAL_READ | RIGHT_REMOTE_WRITE,
                 _ => RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE,
             },
             ..RegionSetup::default()
@@ -448,6 +492,7 @@ impl World {
             match_bits: 1 << self.rng.random_range(0..3),
             immediate: self.rng.random(),
             ready: false,
+            put: false,
             payload,
         };
         self.owing[usize::from(pair)] += 1;
@@ -626,8 +671,38 @@ impl World {
         let mut payload = vec![0; length];
         self.rng.fill(&mut payload[..]);
         self.offer_message_of(pair, payload);
+        let put = self.putting && self.rng.random_bool(0.4);
         if let Some((message, _)) = &mut self.arrival {
-            message.ready = self.rng.random_bool(0.3);
+            message.ready = !put && self.rng.random_bool(0.3);
+        }
+        if put {
+            self.make_it_a_put(pair, length as u64);
+        }
+    }
+
+    /// The message that is offered is a put, as a rule by the pair's own key.
+    fn make_it_a_put(&mut self, pair: u16, length: u64) {
+        let own = self.place(pair) as u16;
+        let other = (own + 1) % PAIRS as u16;
+        let mut key = remote_key(own, self.grant_tag(own));
+        let end = REGION - UNGRANTED;
+        if self.put_offset + length > end {
+            self.put_offset = UNGRANTED;
+        }
+        let mut offset = self.put_offset;
+        self.put_offset += length;
+        match self.rng.random_range(0..24) {
+            0 => key ^= 1 << self.rng.random_range(0..64),
+            1 => key = remote_key(other, self.grant_tag(other)),
+            2 => key = remote_key(own + PAIRS as u16, self.grant_tag(own + PAIRS as u16)),
+            3 => offset = UNGRANTED - 1,
+            4 => offset = end - length + 1,
+            5 => offset = u64::MAX - length + 1,
+            6 => offset = end - length,
+            _ => {}
+        }
+        if let Some((message, _)) = &mut self.arrival {
+            (message.put, message.match_bits, message.immediate) = (true, key, offset);
         }
     }
 
@@ -823,6 +898,9 @@ impl World {
                     self.fault = Some((pair, status.code()));
                 }
                 0..8 if !busy && (state.failed.is_some() || self.rng.random_bool(0.1)) => {
+                    if self.putting {
+                        self.settle();
+                    }
                     self.control = Some(Control::PairClear(pair));
                 }
                 8 if self.rng.random_bool(0.3) => {
@@ -831,6 +909,7 @@ impl World {
                 }
                 9..12 => self.change_a_region(),
                 12..14 => self.change_a_rule(),
+                14 if self.putting => self.change_a_grant(),
                 _ => {
                     let beyond = self.rng.random_bool(0.1);
                     let pair = if beyond { pair + self.pair_count } else { pair };
@@ -855,6 +934,24 @@ impl World {
         } else {
             self.tag = self.tag.wrapping_mul(5).wrapping_add(1);
             self.control(Control::RegionSet(index, self.region(index)));
+        }
+    }
+
+    /// The grants of a pair are revoked, all or one, and made anew. A grant that comes while a put is under way may be too late for it, or not.
+    fn change_a_grant(&mut self) {
+        if self.blind {
+            return;
+        }
+        let row = self.rng.random_range(0..2 * PAIRS as u16);
+        match self.rng.random_range(0..4) {
+            0 => self.control(Control::SenderRevoke(self.pairs[usize::from(row) % PAIRS])),
+            1 => self.control(Control::GrantClear(row)),
+            _ => {
+                self.settle();
+                for row in 0..2 * PAIRS as u16 {
+                    self.control(Control::GrantSet(row, self.grant(row)));
+                }
+            }
         }
     }
 
@@ -949,6 +1046,11 @@ impl World {
         self.settle();
     }
 
+    /// Whether peers put from now on.
+    pub fn put_or_not(&mut self, puts: bool) {
+        self.putting = puts;
+    }
+
     // ---- the cycle
 
     pub fn cycle(&mut self) {
@@ -1017,6 +1119,7 @@ impl World {
                 (message.immediate, 64),
                 (message.payload.len() as u64, 16),
                 (message.ready.into(), 1),
+                (message.put.into(), 1),
             ];
             bench.set_wide("arrival", &pack(&fields));
         }
@@ -1101,6 +1204,9 @@ impl World {
             Control::RegionClear(index) => (Operation::RegionClear, index, vec![]),
             Control::RuleSet(row, rule) => (Operation::RuleSet, row, rule.to_words().to_vec()),
             Control::RuleClear(row) => (Operation::RuleClear, row, vec![]),
+            Control::GrantSet(row, grant) => (Operation::GrantSet, row, grant.to_words().to_vec()),
+            Control::GrantClear(row) => (Operation::GrantClear, row, vec![]),
+            Control::SenderRevoke(pair) => (Operation::SenderRevoke, pair, vec![]),
         };
         let mut fields = vec![(operation.code().into(), 8), (index.into(), 16)];
         fields.extend(data.into_iter().map(|word| (word, 64)));
@@ -1209,7 +1315,7 @@ impl World {
             match self.entered.front() {
                 None | Some(Entered::Step(None)) => return,
                 Some(Entered::Message(message, ..))
-                    if self.arrives.is_empty() && !self.reference.drops(message) =>
+                    if self.arrives.is_empty() && !self.reference.asks_nothing(message) =>
                 {
                     return;
                 }
@@ -1224,7 +1330,7 @@ impl World {
                         );
                     }
                     self.reference.wanted.pending = pending;
-                    if !self.reference.drops(&message) {
+                    if !self.reference.asks_nothing(&message) {
                         let command = self.arrives.pop_front().expect("looked at above");
                         assert_eq!(command.pair, message.pair, "{command:x?}");
                         let slot = command.append.then_some(command.slot);
@@ -1285,8 +1391,9 @@ impl World {
             Control::PairClear(pair) if self.blind => {
                 self.reference.wanted.pairs[usize::from(pair)] = None;
             }
-            Control::PairClear(_) => {
+            Control::PairClear(pair) => {
                 assert!(!self.reference.walks(), "all that names the pair has ended");
+                self.reference.pair_cleared(pair);
             }
             Control::PairRead(_) if self.blind => {}
             Control::PairRead(pair) => {
@@ -1312,6 +1419,9 @@ impl World {
             // It enters the order behind what has entered.
             Control::RuleSet(row, rule) => self.entered.push_back(Entered::Rule(row, Some(rule))),
             Control::RuleClear(row) => self.entered.push_back(Entered::Rule(row, None)),
+            Control::GrantSet(row, grant) => self.reference.grant_set(row, Some(grant)),
+            Control::GrantClear(row) => self.reference.grant_set(row, None),
+            Control::SenderRevoke(pair) => self.reference.revoke(pair),
         }
     }
 

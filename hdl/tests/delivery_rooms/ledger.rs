@@ -97,12 +97,14 @@ impl Entry {
                 (e.slot, 4),
             ])));
         }
+        // A put that couldn't be written is refused.
+        let refused = e.refused || e.put && failed;
         if !lost && (e.accepted || e.freed || e.refused) {
             said.push(Said::Update(pack(&[
                 (e.pair, 16),
                 (e.accepted.into(), 1),
                 (e.freed.into(), 1),
-                (e.refused.into(), 1),
+                (refused.into(), 1),
             ])));
         }
         said.push(Said::Ended);

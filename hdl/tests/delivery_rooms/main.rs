@@ -18,12 +18,20 @@ use support::fields::{Steady, pack};
 enum Way {
     Ends,
     Hit,
+    Put,
     Slot,
     Copy,
     Drop,
 }
 
-const WAYS: [Way; 5] = [Way::Ends, Way::Hit, Way::Slot, Way::Copy, Way::Drop];
+const WAYS: [Way; 6] = [
+    Way::Ends,
+    Way::Hit,
+    Way::Put,
+    Way::Slot,
+    Way::Copy,
+    Way::Drop,
+];
 
 /// `hdl::types::Ending`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -46,6 +54,7 @@ struct Ending {
     accepted: bool,
     freed: bool,
     refused: bool,
+    put: bool,
 }
 
 impl Ending {
@@ -70,6 +79,7 @@ impl Ending {
             accepted: rng.random(),
             freed: rng.random(),
             refused: rng.random(),
+            put: rng.random_bool(0.2),
         }
     }
 
@@ -93,6 +103,7 @@ impl Ending {
             (self.accepted.into(), 1),
             (self.freed.into(), 1),
             (self.refused.into(), 1),
+            (self.put.into(), 1),
         ]
     }
 }
@@ -124,6 +135,7 @@ impl Job {
             _ => rng.random_range(0..40),
         };
         let more = [0, 0, 1, 8, 60][rng.random_range(0..5)];
+        let ending = Ending::random(rng, pairs);
         Job {
             way,
             length: if way == Way::Drop { 0 } else { length },
@@ -135,7 +147,10 @@ impl Job {
             key: rng.random::<u32>().into(),
             target: rng.random(),
             source: rng.random(),
-            ending: Ending::random(rng, pairs),
+            ending: Ending {
+                put: way == Way::Put,
+                ..ending
+            },
         }
     }
 

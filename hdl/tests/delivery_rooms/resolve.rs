@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use abi::control::RIGHT_LOCAL_WRITE;
+use abi::control::{RIGHT_LOCAL_WRITE, RIGHT_REMOTE_WRITE};
 use abi::status::Status;
 use hdl::config::TINY;
 use rand::Rng;
@@ -31,8 +31,8 @@ struct Expected {
 #[derive(Default)]
 struct Given {
     jobs: Vec<Job>,
-    /// The answer to each query.
-    granted: Vec<bool>,
+    /// The answer to each query, and the address that it says.
+    granted: Vec<(bool, u64)>,
     payload: Vec<Vec<u64>>,
     data: Vec<Vec<u64>>,
     copied: Vec<Vec<u64>>,
@@ -62,6 +62,7 @@ fn add(
 ) {
     let mut ending = job.ending;
     let mut writes = job.length > 0;
+    let mut target = job.target;
     let arrived = job.arrived.div_ceil(8) as usize;
     let on_wire: Vec<Vec<u64>> = (0..arrived).map(|_| vec![rng.random()]).collect();
     let in_slot: Vec<Vec<u64>> = match job.reads() {
@@ -72,22 +73,33 @@ fn add(
     };
     match job.way {
         Way::Ends | Way::Drop => writes = false,
-        Way::Hit if writes => {
-            expected.queries.push(pack(&[
+        Way::Hit | Way::Put if writes => {
+            let rights = match job.way {
+                Way::Put => RIGHT_REMOTE_WRITE,
+                _ => RIGHT_LOCAL_WRITE,
+            };
+            let mut query = vec![
                 (job.domain, 8),
                 (job.key, 32),
-                (RIGHT_LOCAL_WRITE.into(), 8),
+                (rights.into(), 8),
                 (job.target, 64),
                 (job.length, 64),
+            ];
+            query.extend(match job.way {
+                Way::Put => [(1, 1), (job.ending.pair, 16), (job.source, 64)],
                 // Nothing of a peer's.
-                (0, 1),
-                (0, 16),
-                (0, 64),
-            ]));
+                _ => [(0, 1), (0, 16), (0, 64)],
+            });
+            expected.queries.push(pack(&query));
             writes = rng.random_bool(grants);
-            given.granted.push(writes);
+            let address = rng.random();
+            given.granted.push((writes, address));
+            if job.way == Way::Put {
+                target = address;
+            }
             if !writes {
                 ending.status = Status::AccessDenied.code().into();
+                ending.refused = job.way == Way::Put;
                 expected.refused[job.ending.pair as usize] += 1;
             }
         }
@@ -98,10 +110,10 @@ fn add(
                 ending.status = Status::MemoryError.code().into();
             }
         }
-        Way::Hit | Way::Slot | Way::Copy => {}
+        Way::Hit | Way::Put | Way::Slot | Way::Copy => {}
     }
     if writes {
-        expected.writes.push(access(job.target, job.length));
+        expected.writes.push(access(target, job.length));
         let words = if job.reads() { &in_slot } else { &on_wire };
         let words = words.iter().take(job.length_words());
         expected.written.extend(words.cloned());
@@ -207,13 +219,14 @@ fn run(
         request.drive(bench, rng.random_bool(rates.request));
         words.drive(bench, rng.random_bool(rates.words));
         entries.drive(bench, rng.random_bool(rates.entry));
-        let answer: Option<(usize, bool)> = match answers.front() {
+        let answer: Option<(usize, (bool, u64))> = match answers.front() {
             Some((due, _)) if *due == cycle => answers.pop_front(),
             _ => None,
         };
         bench.set("allowed_valid", answer.is_some());
-        let granted = answer.map_or(rng.random(), |(_, granted)| granted);
-        bench.set_wide("allowed", &pack(&[(granted.into(), 1), (rng.random(), 64)]));
+        let noise = (rng.random(), rng.random());
+        let (granted, address) = answer.map_or(noise, |(_, answer)| answer);
+        bench.set_wide("allowed", &pack(&[(granted.into(), 1), (address, 64)]));
         bench.set("forget_valid", rng.random_bool(rates.forget));
         bench.set("forget", rates.gone);
         bench.eval();

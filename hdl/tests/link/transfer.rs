@@ -21,6 +21,7 @@ struct Message {
     immediate: u64,
     payload: Vec<u8>,
     ready: bool,
+    put: bool,
     acknowledge: u32,
     credit: u32,
     refused: u16,
@@ -36,6 +37,7 @@ impl Message {
         };
         let mut payload = vec![0; length];
         rng.fill_bytes(&mut payload);
+        let put: bool = rng.random();
         Message {
             from,
             to,
@@ -43,7 +45,8 @@ impl Message {
             match_bits: rng.random(),
             immediate: rng.random(),
             payload,
-            ready: rng.random(),
+            ready: !put && rng.random(),
+            put,
             acknowledge: rng.random(),
             credit: rng.random(),
             refused: rng.random(),
@@ -155,6 +158,7 @@ impl Blocks {
             (message.match_bits, 64),
             (message.immediate, 64),
             ((u8::from(message.ready) * FRAME_READY).into(), 8),
+            (message.put.into(), 1),
             // It goes out for the first time.
             (0, 1 + 32),
         ];
@@ -240,7 +244,7 @@ impl Blocks {
             }
             if moves("arrival") {
                 let words = bench.get_wide::<3>("arrival");
-                let fields = unpack(&words, [16, 8, 16, 64, 64, 16, 1]);
+                let fields = unpack(&words, [16, 8, 16, 64, 64, 16, 1, 1]);
                 received.arrivals.push(fields);
             }
             if moves("payload") {
@@ -274,7 +278,7 @@ impl Blocks {
 #[derive(Default)]
 struct Received {
     progress: Vec<[u64; 7]>,
-    arrivals: Vec<[u64; 7]>,
+    arrivals: Vec<[u64; 8]>,
     payload: Vec<u64>,
     counted: Vec<&'static str>,
 }
@@ -310,13 +314,14 @@ fn what_is_sent_is_what_is_received() {
             let [arrival] = received.arrivals[..] else {
                 panic!("{} arrivals", received.arrivals.len());
             };
-            let [pair, _, context, match_bits, immediate, bytes, ready] = arrival;
+            let [pair, _, context, match_bits, immediate, bytes, ready, put] = arrival;
             assert_eq!(pair, message.to as u64);
             assert_eq!(context, u64::from(message.context));
             assert_eq!(match_bits, message.match_bits);
             assert_eq!(immediate, message.immediate);
             assert_eq!(bytes, length as u64);
             assert_eq!(ready, u64::from(message.ready));
+            assert_eq!(put, u64::from(message.put));
             assert_eq!(received.payload, message.words());
         }
     });

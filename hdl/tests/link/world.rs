@@ -57,6 +57,7 @@ struct Message {
     immediate: u64,
     length: usize,
     ready: bool,
+    put: bool,
     /// It arrived, and was refused.
     refused: bool,
     /// Its request carries the payload.
@@ -650,6 +651,7 @@ impl World {
                     _ => None,
                 };
                 self.links[link].outstanding += 1;
+                let put = rng.random_bool(0.25);
                 side.send = Some(self.messages.len());
                 self.messages.push(Message {
                     side: s,
@@ -658,7 +660,8 @@ impl World {
                     context: rng.random(),
                     immediate: rng.random(),
                     length,
-                    ready: rng.random_bool(0.3),
+                    ready: !put && rng.random_bool(0.3),
+                    put,
                     refused: false,
                     inline,
                     unreadable,
@@ -672,8 +675,12 @@ impl World {
         if let Some(handle) = side.send {
             let message = &self.messages[handle];
             let setup = &self.links[message.link].setups[s];
+            let opcode = match message.put {
+                true => Opcode::Put,
+                false => Opcode::TaggedSend,
+            };
             let request = SendRequest {
-                opcode: Opcode::TaggedSend.code(),
+                opcode: opcode.code(),
                 flags: u8::from(message.ready) * FLAG_READY,
                 pair: self.links[message.link].pairs[s],
                 context: message.context,
@@ -727,7 +734,10 @@ impl World {
         let status = Status::from_code(entry.status).expect("a status");
         message.completed = Some(status);
         match status {
-            Status::NotReady => assert!(message.refused, "send {handle} found its receive"),
+            Status::NotReady | Status::RemoteAccess => {
+                assert!(message.refused, "send {handle} was taken");
+                assert_eq!(status == Status::RemoteAccess, message.put);
+            }
             Status::Success => {
                 assert!(message.accepted, "send {handle} isn't safe yet");
                 assert!(!message.refused, "send {handle} was refused");
@@ -895,8 +905,17 @@ impl World {
         let words = side.bench.get_wide::<3>("arrival");
         let [valid, takes] = ["arrival_valid", "arrival_ready"].map(|pin| side.bench.is(pin));
         if let Some(words) = side.steady[3].watch("arrival", valid, takes, &words) {
-            let fields = unpack(&words, [16, 8, 16, 64, 64, 16, 1]);
-            let [pair, endpoint, context, handle, immediate, length, ready] = fields;
+            let fields = unpack(&words, [16, 8, 16, 64, 64, 16, 1, 1]);
+            let [
+                pair,
+                endpoint,
+                context,
+                handle,
+                immediate,
+                length,
+                ready,
+                put,
+            ] = fields;
             let handle = handle as usize;
             let index = self.link_of(s, pair as u16);
             let message = &mut self.messages[handle];
@@ -916,6 +935,7 @@ impl World {
             assert_eq!(immediate, message.immediate);
             assert_eq!(length, message.length as u64);
             assert_eq!(ready, u64::from(message.ready));
+            assert_eq!(put, u64::from(message.put));
             assert!(!message.arrived, "message {handle} arrives twice");
             assert_eq!(message.unreadable, None, "message {handle} has no payload");
             assert!(
@@ -943,8 +963,12 @@ impl World {
         if !link.failed[s] {
             // A ready message that finds no receive is refused, unless one may be under way.
             let mut expected = self.rng.random_bool(self.expected);
-            let refused = message.ready && !expected && self.rng.random_bool(0.9);
-            expected |= refused;
+            // A put may be refused, and needs no storage either way.
+            let refused = match message.put {
+                true => self.rng.random_bool(0.2),
+                false => message.ready && !expected && self.rng.random_bool(0.9),
+            };
+            expected |= refused | message.put;
             let pair = link.pairs[s];
             self.messages[arriving.handle].refused = refused;
             let side = &mut self.sides[s];

@@ -1,4 +1,4 @@
-//! A message: Lists are asked which receive it meets, and append it if there is none.
+//! A message: Lists are asked which receive it meets, and append it if there is none. A put enters between them, and asks Lists nothing.
 
 use super::{Admit, State};
 use crate::envelope::asked::{Ask, Asked};
@@ -41,6 +41,10 @@ impl Admit {
             self.asked_held.d.next.refusable = self.refusable.val();
             self.asked_held.d.next.append = self.appends.val();
             self.asked_held.d.next.slot = self.slot.q.val().slot;
+            if self.message.q.val().put {
+                self.asked_held.d.next.ask = Ask::Put;
+                self.commands.d.next = false;
+            }
             if !self.pair.val().connected | self.pair.val().failed {
                 // A late message of a pair that has failed or been closed meanwhile.
                 self.asked_held.d.next.ask = Ask::Drop;

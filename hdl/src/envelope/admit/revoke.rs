@@ -47,7 +47,8 @@ impl Admit {
                     ignore_bits: 0.into(),
                 };
                 self.rules.look.valid.next = true;
-                self.revocable.d.next = self.pair.val().connected & !self.pair.val().failed;
+                self.revocable.d.next =
+                    self.pair.val().connected & !self.pair.val().failed & !self.message.q.val().put;
             }
             State::Request => {
                 self.rules.look.valid.next = true;

@@ -51,6 +51,18 @@ impl Answer {
                             self.work.d.next.ending.freed = self.revoked_frees.val();
                             self.state.d.next = State::Job;
                         }
+                        Ask::Put => {
+                            self.work.d.next.way = Way::Put;
+                            self.work.d.next.length = self.now.val().arrived;
+                            self.work.d.next.arrived = self.now.val().arrived;
+                            self.work.d.next.target = self.now.val().immediate;
+                            self.work.d.next.source = self.now.val().match_bits;
+                            self.work.d.next.ending.pair = self.now.val().pair;
+                            self.work.d.next.ending.accepted = true;
+                            self.work.d.next.ending.freed = self.put_frees.val();
+                            self.work.d.next.ending.put = true;
+                            self.state.d.next = State::Job;
+                        }
                         Ask::Handle => {
                             self.state.d.next = State::Handle;
                         }

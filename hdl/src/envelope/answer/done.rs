@@ -13,7 +13,8 @@ impl Answer {
         self.questions.output.ready.next = self.done.val();
         self.of_arrival.next = (self.ask.val() == Ask::Message)
             | (self.ask.val() == Ask::Drop)
-            | (self.ask.val() == Ask::Revoked);
+            | (self.ask.val() == Ask::Revoked)
+            | (self.ask.val() == Ask::Put);
         self.of_request.next = !self.of_arrival.val()
             & (self.ask.val() != Ask::Lost)
             & (self.ask.val() != Ask::Last)

@@ -55,6 +55,7 @@ impl Answer {
             accepted: true,
             freed: true,
             refused: false,
+            put: false,
             marks: false,
         };
         self.took.next = Ending {
@@ -76,10 +77,12 @@ impl Answer {
             accepted: false,
             freed: true,
             refused: false,
+            put: false,
             marks: false,
         };
         self.refused_frees.next = true;
         self.revoked_frees.next = true;
+        self.put_frees.next = true;
         self.inserted_frees.next = false;
         self.claimed_frees.next = false;
         self.claimed_vacates.next = false;

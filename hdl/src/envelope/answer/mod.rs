@@ -277,6 +277,7 @@ pub(super) struct Answer {
     // What is freed, and when.
     refused_frees: Signal<Local, Bit>,
     revoked_frees: Signal<Local, Bit>,
+    put_frees: Signal<Local, Bit>,
     inserted_frees: Signal<Local, Bit>,
     claimed_frees: Signal<Local, Bit>,
     claimed_vacates: Signal<Local, Bit>,

@@ -28,7 +28,11 @@ impl SendQueues {
                 self.write.next = true;
                 self.queues.next = true;
                 self.source_next.next.count = self.source.q.val().count + 1;
-                self.push.next = self.has_credit.val() & !self.source.q.val().queued;
+                self.source_next.next.may_put = self.source.q.val().may_put | self.is_put.val();
+                self.push.next = (self.has_credit.val()
+                    | ((self.source.q.val().may_put | self.is_put.val())
+                        & self.weighed.q.val().room_one))
+                    & !self.source.q.val().queued;
                 // It may stand in the queue of turns from a time when it had other sends.
                 if !self.source.q.val().count.any() & self.all_safe.val() {
                     self.source_next.next.since = self.now.q.val();
@@ -84,6 +88,11 @@ impl SendQueues {
         if self.counts_down.val() {
             self.write.next = true;
             self.source_next.next.count = self.source.q.val().count - 1;
+            self.source_next.next.may_put =
+                self.source.q.val().may_put & (self.source.q.val().count != 1);
+            // The message that is gone may have waited for credit in front of a put.
+            self.push.next =
+                self.may_put.val() & (self.source.q.val().count != 1) & !self.source.q.val().queued;
         }
         if self.cancelled.val() {
             self.sends.ready.next = true;

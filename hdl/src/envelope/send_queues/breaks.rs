@@ -15,6 +15,32 @@ pub fn send_queues() -> Vec<Break> {
     vec![
         // A pair takes its turn without a credit.
         Break::new("credit_not_needed").force::<SendQueues>("has_credit", "true"),
+        // A put waits for a credit.
+        Break::new("put_needs_credit").force::<SendQueues>("may_give", "has_credit"),
+        // A put goes beyond what a frame tells outcomes of.
+        Break::new("put_needs_no_room")
+            .force::<Credit>("room_one", "true")
+            .force::<Credit>("room_two", "true"),
+        // A message goes without a credit as a put does.
+        Break::new("message_goes_as_put").force::<SendQueues>("is_put_turn", "true"),
+        // A put goes out as a message.
+        Break::new("put_forgotten").force::<SendQueues>("job_put", "false"),
+        // A put behind a message that is cancelled stays where it is.
+        Break::new("put_left_by_cancel").force_if::<SendQueues>("push", "false", "counts_down"),
+        // A put behind others isn't given a turn when the peer acknowledges them.
+        Break::new("put_left_by_progress").force_if::<SendQueues>(
+            "push",
+            "weighed.q.gets_credit & source.q.count.any() & !source.q.queued",
+            progress,
+        ),
+        // A peer may keep more envelopes than it has granted.
+        Break::new("peer_keeps_puts").force::<Credit>("holds_more", "false"),
+        // A put that is refused is called a ready message that was too early.
+        Break::new("put_refused_as_message").force_if::<Walker>(
+            "ending.status",
+            &Status::NotReady.code().to_string(),
+            "was_refused",
+        ),
         // A returned credit counts twice.
         Break::new("credit_returned_twice").force_if::<Credit>(
             "returned",

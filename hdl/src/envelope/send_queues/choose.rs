@@ -62,7 +62,6 @@ impl SendQueues {
             & !self.flushes.val()
             & (self.weighing.q.val() != Step::Turn)
             & (self.deciding.q.val() != Step::Turn)
-            & !self.loading.q.val()
             & !self.giving.q.val()
             & !self.settling.q.val();
         self.accept_ready.next = self.sends.valid.val()

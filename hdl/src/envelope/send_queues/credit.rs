@@ -1,10 +1,13 @@
 //! The arithmetic of a pair's credits: what follows from three running numbers, and what the peer's numbers change. It keeps nothing.
 //!
 //! ```text
-//!   returned ≤ acknowledged ≤ sent ≤ taken ≤ returned + granted,   taken + count ≤ acknowledged + length of the run
+//!   returned ≤ acknowledged ≤ sent ≤ taken,   taken + count ≤ acknowledged + length of the run
 //!               └── unacknowledged ─┘  │
 //!   └─────────────── in use ───────────┘
 //! ```
+//!
+//! A message is given while less than what the peer grants is in use, a put while fewer than `MAX_CREDITS` are unacknowledged or given. So only puts take more than
+//! is granted.
 
 #![allow(
     missing_docs,
@@ -13,6 +16,7 @@
 
 use crate::prelude::*;
 use crate::types::Progress;
+use abi::limits::MAX_CREDITS;
 
 /// What is known of a pair.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -36,6 +40,8 @@ pub(super) struct Source {
     pub last: Bits<6>,
     /// Sends waiting.
     pub count: Bits<8>,
+    /// One of them may be a put: since none waited, one has come.
+    pub may_put: Bit,
     /// Jobs that aren't answered yet: of sends that have their first turn, and of those that are given again.
     pub given: Bits<8>,
     pub repeats: Bits<8>,
@@ -86,6 +92,9 @@ pub(super) struct Weighed {
     pub in_use: Bits<8>,
     pub has_one: Bit,
     pub has_two: Bit,
+    /// A put may be given, and one more behind it.
+    pub room_one: Bit,
+    pub room_two: Bit,
     pub acknowledged: Bits<32>,
     /// `acknowledged` moves, by so many.
     pub hears_more: Bit,
@@ -109,6 +118,9 @@ pub(super) struct Credit {
     /// There is a credit, and one more when that is taken.
     pub has_one: Signal<Out, Bit>,
     pub has_two: Signal<Out, Bit>,
+    /// One more may be unacknowledged, and another behind it: as many as a frame tells outcomes of.
+    pub room_one: Signal<Out, Bit>,
+    pub room_two: Signal<Out, Bit>,
     /// `acknowledged` and `returned` as the peer's frame leaves them.
     pub acknowledged: Signal<Out, Bits<32>>,
     pub returned: Signal<Out, Bits<32>>,
@@ -121,6 +133,11 @@ pub(super) struct Credit {
     pub passes_turn: Signal<Out, Bit>,
     /// The peer's numbers can't be true.
     pub lies: Signal<Out, Bit>,
+    window: Signal<Local, Bits<8>>,
+    // Messages that hold an envelope if the acknowledged number moves on: with the credit of the peer's frame, and with that of before.
+    held_returned: Signal<Local, Bits<8>>,
+    held_kept: Signal<Local, Bits<8>>,
+    holds_more: Signal<Local, Bit>,
     // What the peer acknowledges has left; the credit that it returns is of what it acknowledges.
     moves_on: Signal<Local, Bit>,
     credits_fit: Signal<Local, Bit>,
@@ -146,6 +163,10 @@ impl Logic for Credit {
             self.source.val().taken.get_bits::<8>(0) - self.source.val().returned.get_bits::<8>(0);
         self.has_one.next = self.in_use.val() < self.source.val().granted;
         self.has_two.next = self.in_use.val() + 1 < self.source.val().granted;
+        self.window.next = self.source.val().taken.get_bits::<8>(0)
+            - self.source.val().acknowledged.get_bits::<8>(0);
+        self.room_one.next = self.window.val() < MAX_CREDITS;
+        self.room_two.next = self.window.val() + 1 < MAX_CREDITS;
 
         // From what is known up to what can be true the peer's numbers move on, from before that they are late, and anything else is a lie. Whatever
         // depends on whether they move on is worked out for both.
@@ -176,7 +197,15 @@ impl Logic for Credit {
             self.returned.next = self.progress.val().credit;
         }
         self.gets_credit.next = self.credits_fit.val() & self.credit_ahead.val().any();
-        self.lies.next = (!self.moves_on.val() & !self.ahead.val().get_bit(31))
+        // No more messages hold an envelope than were granted: a put's number comes back with its acknowledgement.
+        self.held_returned.next = self.progress.val().acknowledge.get_bits::<8>(0)
+            - self.progress.val().credit.get_bits::<8>(0);
+        self.held_kept.next = self.room_after.val();
+        self.holds_more.next = self.moves_on.val()
+            & ((self.credits_fit.val() & (self.held_returned.val() > self.source.val().granted))
+                | (!self.credits_fit.val() & (self.held_kept.val() > self.source.val().granted)));
+        self.lies.next = self.holds_more.val()
+            | (!self.moves_on.val() & !self.ahead.val().get_bit(31))
             | (!self.credits_fit.val() & !self.credit_ahead.val().get_bit(31));
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct Descriptor {
     pub errors_only: Bit,
     /// It is to find a receive posted.
     pub ready: Bit,
+    /// It is a put, which takes no credit.
+    pub put: Bit,
     /// The payload is here: in `address`, `key` and the key of the second segment, of which it has none.
     pub inline: Bit,
     pub request: Bits<32>,

@@ -11,7 +11,7 @@
 //! A send stands where its number says, from when it comes to when it ends. One that ends out of its order, cancelled or refused by Gather, is taken out of the
 //! run (`remove.rs`), so that numbers have no holes.
 //!
-//! The memory has one port that writes and one that reads. A turn's read goes first; the walk that completes sends waits for a cycle in which nobody else reads.
+//! The memory has one port that writes and one that reads. A turn's read goes first, while the turn is weighed; the walk that completes sends waits for a cycle in which nobody else reads.
 
 use super::descriptor::Descriptor;
 use super::{SendQueues, Step};
@@ -36,6 +36,7 @@ impl SendQueues {
             length: bit_cast::<11, 64>(self.request.val().length),
             errors_only: self.flags.val().get_bit(1),
             ready: self.flags.val().get_bit(0),
+            put: self.is_put.val(),
             inline: self.flags.val().get_bit(3),
             request: self.request.val().request,
             match_bits: self.request.val().match_bits,
@@ -66,7 +67,7 @@ impl SendQueues {
         if self.remove.busy.val() {
             self.read_number.next = self.remove.number.val();
         }
-        self.read_by_step.next = (self.deciding.q.val() == Step::Turn) | self.remove.busy.val();
+        self.read_by_step.next = (self.weighing.q.val() == Step::Turn) | self.remove.busy.val();
         self.walk_reads.next = !self.read_by_step.val();
         self.descriptors.read_address.next = self.walker.place.val();
         if self.read_by_step.val() {

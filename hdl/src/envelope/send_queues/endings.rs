@@ -73,5 +73,6 @@ impl SendQueues {
         self.monitor_source_pair.next = self.pair.q.val();
         self.monitor_source_taken.next = self.source_next.val().taken;
         self.monitor_source_returned.next = self.source_next.val().returned;
+        self.monitor_source_put.next = self.gives_put.val();
     }
 }

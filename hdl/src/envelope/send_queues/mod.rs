@@ -13,7 +13,7 @@
 //!
 //! What is known of a pair is one word of memory: its state, where its run is, how many sends wait, and four running numbers. `taken` counts the credits
 //! used; `acknowledged` the sends that are safe at the peer; `returned` the credits that came back ([`credit`]); `turn` is that of the send of the next turn.
-//! Nothing else is counted, so nothing else can disagree. A send stands in one place of its pair's run from when it comes to when it ends ([`descriptors`]).
+//! Nothing else is counted, so nothing else can disagree. A put takes a number as a message does, and needs no credit for it. A send stands in one place of its pair's run from when it comes to when it ends ([`descriptors`]).
 //!
 //! Each step is done to one pair in four cycles: its pair is chosen, the pair's word is read, what follows from the word is weighed, and in the fourth
 //! cycle the word is changed. A step begins every two cycles; one that names the same pair, or is of the same kind, waits until the one before is
@@ -166,6 +166,8 @@ pub struct SendQueues {
     pub monitor_source_taken: Signal<Out, Bits<32>>,
     /// Credits returned.
     pub monitor_source_returned: Signal<Out, Bits<32>>,
+    /// A put has taken a number, which needs no credit.
+    pub monitor_source_put: Signal<Out, Bit>,
 
     // The pairs, and what is done to one of them.
     #[is(BlockRam::new(config.pairs))]
@@ -196,6 +198,8 @@ pub struct SendQueues {
     too_long: Signal<Local, Bit>,
     sound: Signal<Local, Bit>,
     has_credit: Signal<Local, Bit>,
+    /// A put that waits may go, if it is first.
+    may_put: Signal<Local, Bit>,
     all_safe: Signal<Local, Bit>,
     source_next: Signal<Local, Source>,
     write: Signal<Local, Bit>,
@@ -211,13 +215,19 @@ pub struct SendQueues {
     pushed: Reg<Bits<16>>,
     turn_ready: Signal<Local, Bit>,
     given_has_room: Signal<Local, Bit>,
-    loading: Reg<Bit>,
+    /// The send of the turn is given, and is a put.
+    gives: Signal<Local, Bit>,
+    gives_put: Signal<Local, Bit>,
+    /// The send of the turn is a put; it may be given if it hasn't left.
+    is_put_turn: Signal<Local, Bit>,
+    may_give: Signal<Local, Bit>,
     giving: Reg<Bit>,
     settling: Reg<Bit>,
     job_pair: Reg<Bits<16>>,
     job_domain: Reg<Bits<8>>,
     job_send: Reg<Descriptor>,
     job_ready: Signal<Local, Bit>,
+    job_put: Signal<Local, Bit>,
     job_inline: Signal<Local, Bit>,
     job_tail: Signal<Local, Bits<32>>,
     job_segments: Signal<Local, Segments>,
@@ -255,6 +265,7 @@ pub struct SendQueues {
     request: Signal<Local, SendRequest>,
     flags: Signal<Local, Bits<8>>,
     is_cancel: Signal<Local, Bit>,
+    is_put: Signal<Local, Bit>,
     is_own_pair: Signal<Local, Bit>,
     accept_ready: Signal<Local, Bit>,
     accepted: Signal<Local, Descriptor>,
@@ -365,6 +376,7 @@ pub struct SendQueues {
     has_given: Signal<Local, Bit>,
 
     // What must hold.
+    in_use_before: Signal<Local, Bits<32>>,
     in_use_next: Signal<Local, Bits<32>>,
     unacknowledged_next: Signal<Local, Bits<32>>,
     returnable_next: Signal<Local, Bits<32>>,

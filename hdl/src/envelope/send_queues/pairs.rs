@@ -16,6 +16,7 @@ impl SendQueues {
     pub(super) fn look(&mut self) {
         self.request.next = self.sends.data.val().request;
         self.is_cancel.next = self.request.val().opcode == Opcode::CancelSend;
+        self.is_put.next = self.request.val().opcode == Opcode::Put;
         self.card.next = bit_cast::<128, 320>(self.control.data.val().data).into();
         self.setup.next = self.control.data.val().data.into();
         self.run_first.next = self.setup.val().sends_first;
@@ -50,6 +51,7 @@ impl SendQueues {
                 self.source_next.next.turn = self.source.q.val().taken;
                 self.source_next.next.status = self.fault.data.val().status;
                 self.source_next.next.count = 0.into();
+                self.source_next.next.may_put = false;
                 self.source_next.next.acknowledged = self.weighed.q.val().sent;
                 self.walk.next.status = self.fault.data.val().status;
                 self.walk_sent.next = self.weighed.q.val().unacknowledged;
@@ -72,8 +74,10 @@ impl SendQueues {
             if self.is_read.val() {
                 if self.source.q.val().connected & self.weighed.q.val().in_range {
                     self.report.next.state = PairState::Connected;
-                    self.report.next.available =
-                        self.source.q.val().granted - self.weighed.q.val().in_use;
+                    if self.has_credit.val() {
+                        self.report.next.available =
+                            self.source.q.val().granted - self.weighed.q.val().in_use;
+                    }
                     self.report.next.unacknowledged = self.weighed.q.val().unacknowledged;
                     self.report.next.waiting = self.source.q.val().count;
                     if self.source.q.val().failed {

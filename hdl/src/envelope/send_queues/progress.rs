@@ -34,7 +34,8 @@ impl SendQueues {
                 self.source_next.next.acknowledged = self.weighed.q.val().acknowledged;
                 self.source_next.next.returned = self.weighed.q.val().returned;
                 self.changed.next = self.weighed.q.val().gets_credit;
-                self.push.next = ((self.weighed.q.val().gets_credit
+                self.push.next = (((self.weighed.q.val().gets_credit
+                    | (self.weighed.q.val().hears_more & self.source.q.val().may_put))
                     & self.source.q.val().count.any())
                     | self.weighed.q.val().goes_back)
                     & !self.source.q.val().queued;

@@ -1,9 +1,9 @@
 //! A pair's turn: its next send becomes a job of Gather, and what Gather answers is worked in.
 //!
 //! ```text
-//!   turn, with a credit ──► loading ──► giving ──► job, given
-//!                           (the send is read)        │
-//!   unacknowledged, or taken out and ended ◄─ answer ─┘
+//!   turn, its send is read ──► with a credit, or a put ──► giving ──► job, given
+//!                                                                        │
+//!   unacknowledged, or taken out and ended ◄────────────────── answer ───┘
 //! ```
 
 use super::{Given, SendQueues, Step};
@@ -13,14 +13,18 @@ use abi::status::Status;
 
 #[block]
 impl SendQueues {
-    /// The pair's turn comes. One that has nothing to send, or no credit, loses its place.
+    /// The pair's turn comes. One that has nothing to send, or whose first is a message without credit, loses its place.
     pub(super) fn take_turn(&mut self) {
         // The pair is about to end, or what its peer says waits for the sends that it gives again: it sends nothing more.
         self.stops.next = (self.fault.valid.val()
             & (self.fault.data.val().pair == self.pair.q.val()))
             | (self.ends_pair.val() & (self.control.data.val().index == self.pair.q.val()))
             | (self.progress_waits.q.val() & (self.progress.data.val().pair == self.pair.q.val()));
-        self.loading.d.next = false;
+        self.gives.next = false;
+        self.gives_put.next = false;
+        self.is_put_turn.next = self.descriptors.read_data.val().put;
+        self.may_give.next =
+            self.has_credit.val() | (self.is_put_turn.val() & self.weighed.q.val().room_one);
         self.is_first.next = false;
         self.goes_on.next = false;
         self.count_repeats.next = false;
@@ -37,21 +41,26 @@ impl SendQueues {
                 self.source_next.next.turn = self.source.q.val().turn + 1;
                 self.source_next.next.repeats = self.source.q.val().repeats + 1;
                 self.count_repeats.next = true;
-                self.loading.d.next = true;
+                self.gives.next = true;
                 self.push.next = true;
             }
             if self.goes_on.val()
                 & self.is_first.val()
                 & self.source.q.val().count.any()
-                & self.has_credit.val()
+                & self.may_give.val()
             {
                 self.source_next.next.turn = self.source.q.val().taken + 1;
                 self.source_next.next.count = self.source.q.val().count - 1;
                 self.source_next.next.taken = self.source.q.val().taken + 1;
                 self.source_next.next.given = self.source.q.val().given + 1;
                 self.changed.next = true;
-                self.loading.d.next = true;
-                self.push.next = (self.source.q.val().count != 1) & self.weighed.q.val().has_two;
+                self.gives.next = true;
+                self.gives_put.next = self.is_put_turn.val();
+                self.source_next.next.may_put =
+                    self.source.q.val().may_put & (self.source.q.val().count != 1);
+                self.push.next = (self.source.q.val().count != 1)
+                    & (self.weighed.q.val().has_two
+                        | (self.source.q.val().may_put & self.weighed.q.val().room_two));
             }
         }
     }
@@ -109,14 +118,15 @@ impl SendQueues {
         }
     }
 
-    /// The send that has had its turn is read and given.
+    /// The send that has had its turn is given.
     pub(super) fn give(&mut self) {
-        if self.loading.q.val() {
+        if self.gives.val() {
             self.job_send.d.next = self.descriptors.read_data.val();
         }
-        self.giving.d.next = self.loading.q.val();
+        self.giving.d.next = self.gives.val();
         self.settling.d.next = self.giving.q.val();
         self.job_ready.next = self.job_send.q.val().ready;
+        self.job_put.next = self.job_send.q.val().put;
         self.job_inline.next = self.job_send.q.val().inline;
         self.job_segments.next = self.job_send.q.val().segments;
         self.job_tail.next = 0.into();
@@ -133,6 +143,7 @@ impl SendQueues {
             match_bits: self.job_send.q.val().match_bits,
             immediate: self.job_send.q.val().immediate,
             ready: self.job_ready.val(),
+            put: self.job_put.val(),
             inline: self.job_inline.val(),
             address: self.job_send.q.val().address,
             key: self.job_send.q.val().key,

@@ -134,6 +134,9 @@ impl Logic for Walker {
         self.ending.next.length = bit_cast::<64, 11>(self.read.val().length);
         if self.was_refused.val() {
             self.ending.next.status = Status::NotReady;
+            if self.read.val().put {
+                self.ending.next.status = Status::RemoteAccess;
+            }
         }
         send!(
             self.ended,

@@ -47,10 +47,11 @@ impl SendQueues {
             | (self.source.q.val().queued
                 & self.source.q.val().count.any()
                 & !self.source.q.val().given.any());
-        // Sends wait for credit and none is on its way: should the frame that returned it have been lost, nothing else would tell.
+        // Messages wait for credit and none is on its way (a put that is first is in the queue of turns): should the frame that returned it have been lost, nothing else would tell.
         self.asks.next = self.source.q.val().count.any()
             & (self.source.q.val().taken == self.source.q.val().acknowledged)
-            & !self.credit.has_one.val();
+            & !self.credit.has_one.val()
+            & !(self.source.q.val().may_put & self.source.q.val().queued);
         self.too_long.next = self.request.val().length > EAGER_MAX;
         self.weighed.d.next = Weighed {
             in_range: self.in_range.val(),
@@ -71,6 +72,8 @@ impl SendQueues {
             in_use: self.credit.in_use.val(),
             has_one: self.credit.has_one.val(),
             has_two: self.credit.has_two.val(),
+            room_one: self.credit.room_one.val(),
+            room_two: self.credit.room_two.val(),
             acknowledged: self.credit.acknowledged.val(),
             hears_more: self.credit.hears_more.val(),
             newly: self.credit.newly.val(),
@@ -82,6 +85,7 @@ impl SendQueues {
         // What the step that is decided uses of it under a name.
         self.sound.next = self.weighed.q.val().sound;
         self.has_credit.next = self.weighed.q.val().has_one;
+        self.may_put.next = self.source.q.val().may_put & self.weighed.q.val().room_one;
         self.all_safe.next = !self.weighed.q.val().unacknowledged.any();
         self.has_given.next = self.source.q.val().given.any() | self.source.q.val().repeats.any();
         self.is_repeated.next = self.source.q.val().repeats.any();
