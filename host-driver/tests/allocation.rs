@@ -2,8 +2,8 @@
 
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
-    Access, Buffer, Cause, Device, Endpoint, Gather, RecvWr, SendFlags, SendWr, Source,
-    TaggedReceive, TaggedSend, WaitError, WcStatus,
+    Access, Buffer, Cause, Device, Endpoint, Gather, Put, RecvWr, RemoteRights, SendFlags, SendWr,
+    Source, TaggedReceive, TaggedSend, WaitError, WcStatus,
 };
 use soft_card::{Sizes, SoftFabric, SoftOptions};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -181,6 +181,11 @@ fn posting_and_polling_do_not_allocate() {
     let mut completions = Vec::with_capacity(2 * count);
     let (_shared_region, shared) = pd.reg_mr(8, Access::Read).unwrap();
     let shared = shared.share();
+    let (_long_region, long) = pd.reg_mr(3000, Access::Read).unwrap();
+    let long = long.share();
+    let window = pd.reg_window(4096, RemoteRights::WRITE).unwrap();
+    let key = window.grant(&beside, from_itself, RemoteRights::WRITE, ..);
+    let key = key.unwrap();
 
     let before = ALLOCATIONS.get();
     for _ in 0..200 {
@@ -297,7 +302,27 @@ fn posting_and_polling_do_not_allocate() {
         }
         let mut from = sent.unwrap();
         from.join(rest).unwrap();
-        buffers = (from, cancelled.buffer.unwrap());
+        // Puts: of copies, in parts of a whole buffer, in parts of several, and one that times out.
+        let put = Put {
+            pair: to_itself,
+            key,
+            offset: 0,
+        };
+        let both = [shared.clone(), long.clone()];
+        for wr_id in 12..15 {
+            beside.post_inject_put(wr_id, &put, b"copied").unwrap();
+        }
+        beside.post_put(12, &put, from).unwrap();
+        beside.post_gather_put(13, &put, &both).unwrap();
+        let last = beside.post_put(14, &put, long.clone()).unwrap();
+        beside.set_timeout(last, 0).unwrap();
+        let mut from = None;
+        for wr_id in [12, 13, 14] {
+            let completion = cq.wait(1_000_000).unwrap();
+            assert_eq!(completion.wr_id, wr_id);
+            from = from.or(completion.buffer);
+        }
+        buffers = (from.unwrap(), cancelled.buffer.unwrap());
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
     drop(Box::new(1));

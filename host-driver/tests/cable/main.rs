@@ -41,6 +41,8 @@ mod optional;
 mod ownership;
 #[path = "../host/peers.rs"]
 mod peers;
+#[path = "../host/puts.rs"]
+mod puts;
 #[path = "../host/queries.rs"]
 mod queries;
 #[path = "../host/random.rs"]

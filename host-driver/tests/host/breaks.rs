@@ -240,7 +240,7 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
             sends::a_disconnect_that_does_not_wait_is_refused_while_sends_are_kept
         }
         Promise::LetsOvertake => puts::a_message_behind_a_long_put_finds_it_written,
-        Promise::PartsWaitTogether | Promise::CancelsWholeOnly => {
+        Promise::PartsWaitTogether | Promise::CancelsWholeOnly | Promise::KeepsPartSlots => {
             puts::a_put_waits_behind_a_message_and_is_cancelled_or_times_out_while_that_waits_on
         }
         Promise::EndsUnderWay => {
@@ -250,7 +250,7 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
             puts::a_put_that_may_not_be_ends_once_as_that_and_the_pair_goes_on
         }
         Promise::ForgetsError => puts::a_put_of_which_one_part_may_not_be_ends_as_that_part,
-        Promise::PartsInOnePlace | Promise::KeepsPartSlots => {
+        Promise::PartsInOnePlace => {
             puts::a_put_of_any_length_is_written_where_it_is_granted_and_nowhere_else
         }
         Promise::OffsetWraps => puts::an_offset_never_wraps,
