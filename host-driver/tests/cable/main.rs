@@ -49,6 +49,8 @@ mod queries;
 mod random;
 #[path = "../host/ready.rs"]
 mod ready;
+#[path = "../host/rendezvous_buffer_reuse.rs"]
+mod rendezvous_buffer_reuse;
 #[path = "../host/reset.rs"]
 mod reset;
 #[path = "../host/revoke.rs"]

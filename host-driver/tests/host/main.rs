@@ -24,6 +24,7 @@ mod puts;
 mod queries;
 mod random;
 mod ready;
+mod rendezvous_buffer_reuse;
 mod reset;
 mod revoke;
 mod sends;
