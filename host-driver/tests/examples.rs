@@ -36,6 +36,8 @@ mod messages;
 mod multi_receive;
 #[path = "../examples/peers.rs"]
 mod peers;
+#[path = "../examples/put.rs"]
+mod put;
 #[path = "../examples/queries.rs"]
 mod queries;
 #[path = "../examples/ready_send.rs"]
@@ -126,6 +128,11 @@ fn multi_receive_runs() {
 #[test]
 fn peers_runs() {
     peers::main().unwrap();
+}
+
+#[test]
+fn put_runs() {
+    put::main().unwrap();
 }
 
 #[test]

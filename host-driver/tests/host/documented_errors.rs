@@ -6,9 +6,9 @@ use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportErro
 use host_driver::{
     Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, DrainError, DrainOptions,
     DrainPolicy, Drained, Endpoint, EndpointAddress, EventFdError, Gather, Group, MessageSet,
-    OpenError, Pair, PostError, RecvWr, RemoteKey, RemoteRights, Request, Revocation, RevokeError,
-    SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer, Source, TaggedReceive, TaggedSend,
-    WatchOptions, Window,
+    OpenError, Pair, PostError, Put, RecvWr, RemoteKey, RemoteRights, Request, Revocation,
+    RevokeError, SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer, Source, TaggedReceive,
+    TaggedSend, WatchOptions, Window,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -257,6 +257,14 @@ const FEW: Rings = Rings {
     completions: 4,
     ..ROOMY
 };
+
+fn put_by(pair: Pair) -> Put {
+    Put {
+        pair,
+        key: RemoteKey::from_bits(1),
+        offset: 0,
+    }
+}
 
 /// How many sends of a list are posted, and why no more.
 fn listed<B: SendBuffer>(
@@ -1113,6 +1121,44 @@ const ROWS: &[Row] = &[
                 s.endpoint.post_tagged_inject(1, &send, b"").unwrap();
             }
         })
+    }),
+    // put
+    ("put", "`Unsupported`", || {
+        let (mut a, _b) = connected(&fabric(), 1);
+        let put = put_by(a.pair);
+        let buffer = a.buffer(8);
+        let posted = a.endpoint.post_put(1, &put, buffer).unwrap_err();
+        let copied = a.endpoint.post_inject_put(1, &put, b"");
+        all([Some(posted.error), copied.err()])
+    }),
+    ("put", "`CompletionQueueFull`", || {
+        refused(
+            &[
+                |s| s.endpoint.post_inject_put(1, &put_by(s.pair), b"").err(),
+                // One entry is left, and a put in parts takes two at least.
+                |s| {
+                    let bytes = [(); 4].map(|()| s.bytes.clone());
+                    let put = put_by(s.pair);
+                    s.endpoint.post_gather_put(1, &put, &bytes).err()
+                },
+            ],
+            FEW,
+            |s| {
+                while s.endpoint.query().outstanding < FEW.completions - 1 {
+                    s.post_receive().unwrap();
+                }
+            },
+        )
+    }),
+    ("put", "`TooManySegments`", || {
+        let s = Stage::new(ROOMY);
+        let bytes = [(); 5].map(|()| s.bytes.clone());
+        all([s.endpoint.post_gather_put(1, &put_by(s.pair), &bytes).err()])
+    }),
+    ("put", "`TooLong`, of `post_inject_put`", || {
+        let s = Stage::new(ROOMY);
+        let bytes = [0; 1025];
+        all([s.endpoint.post_inject_put(1, &put_by(s.pair), &bytes).err()])
     }),
     // lists
     ("lists", "`SendRingFull`, of `post_send_list`", || {

@@ -7,8 +7,8 @@ use abi::request::{CLAIM_PLACE_BITS, ListRequest, REQUEST_BYTES};
 use abi::times::ACKNOWLEDGE_TIMEOUT;
 use host_driver::transport::Answer;
 use host_driver::{
-    Access, Buffer, Claimed, Group, MessageSet, Pair, Request, Source, TaggedReceive, TaggedSend,
-    WcKind, WcStatus,
+    Access, Buffer, Claimed, Group, MessageSet, Pair, Put, RemoteKey, RemoteRights, Request,
+    Source, TaggedReceive, TaggedSend, WcKind, WcStatus, Window,
 };
 use soft_card::{BusAccess, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +28,9 @@ struct Stage {
     pair: Pair,
     /// What it posts.
     buffer: Buffer,
+    /// By what it puts, and where.
+    key: RemoteKey,
+    _window: Window,
     /// What it has claimed.
     claimed: Option<Claimed>,
     /// What it cancels.
@@ -49,8 +52,13 @@ impl Stage {
         change(&mut options);
         let fabric = SoftFabric::new(options);
         let (mut a, b) = connected(&fabric, 1);
+        let rights = RemoteRights::WRITE;
+        let window = b.pd.reg_window(MESSAGE, rights).expect("a window");
+        let key = window.grant(&b.endpoint, b.pair, rights, ..);
         Self {
             fabric,
+            key: key.expect("a key"),
+            _window: window,
             pair: a.pair,
             buffer: a.filled(&[7; MESSAGE]),
             a,
@@ -74,6 +82,14 @@ impl Stage {
         TaggedSend {
             pair: self.pair,
             ..self.a.send(7)
+        }
+    }
+
+    fn put(&self) -> Put {
+        Put {
+            pair: self.pair,
+            key: self.key,
+            offset: 0,
         }
     }
 
@@ -210,6 +226,31 @@ fn post_gather(stage: &mut Stage) -> Option<Request> {
     Some(posted.expect("room"))
 }
 
+fn post_put(stage: &mut Stage) -> Option<Request> {
+    let buffer = stage.take_buffer();
+    let posted = (stage.a.endpoint).post_put(TRIED, &stage.put(), buffer);
+    Some(posted.expect("room"))
+}
+
+fn post_inject_put(stage: &mut Stage) -> Option<Request> {
+    let posted = (stage.a.endpoint).post_inject_put(TRIED, &stage.put(), &[7; MESSAGE]);
+    posted.expect("room");
+    None
+}
+
+fn post_unsignaled_put(stage: &mut Stage) -> Option<Request> {
+    let buffer = stage.take_buffer().share();
+    let posted = (stage.a.endpoint).post_unsignaled_put(TRIED, &stage.put(), buffer);
+    Some(posted.expect("room"))
+}
+
+fn post_gather_put(stage: &mut Stage) -> Option<Request> {
+    let whole = stage.take_buffer().share();
+    let parts = [whole.slice(..MESSAGE / 2), whole.slice(MESSAGE / 2..)];
+    let posted = (stage.a.endpoint).post_gather_put(TRIED, &stage.put(), &parts);
+    Some(posted.expect("room"))
+}
+
 fn post_receive(stage: &mut Stage) -> Option<Request> {
     let buffer = stage.take_buffer();
     let posted = (stage.a.endpoint).post_tagged_recv(TRIED, &stage.receive(), buffer);
@@ -263,6 +304,14 @@ const SIGNALED: &[Verb] = &[post_send, post_ready, post_gather];
 const CANCELLABLE: &[Verb] = &[post_send, post_ready, post_unsignaled, post_gather];
 /// Those whose buffer may be longer than a message.
 const LONG: &[Verb] = &[post_send, post_ready, post_unsignaled];
+const PUTS: &[Verb] = &[
+    post_put,
+    post_inject_put,
+    post_unsignaled_put,
+    post_gather_put,
+];
+const SIGNALED_PUTS: &[Verb] = &[post_put, post_gather_put];
+const CANCELLABLE_PUTS: &[Verb] = &[post_put, post_unsignaled_put, post_gather_put];
 const RECEIVES: &[Verb] = &[post_receive, post_multi];
 const LOOKS: &[Verb] = &[probe, claim];
 
@@ -292,12 +341,23 @@ fn after(verb: Verb, happens: impl FnOnce(&mut Stage)) -> WcStatus {
     tried(Stage::new(), verb, happens, |_, _| ())
 }
 
-fn cancelled(verb: Verb) -> WcStatus {
-    waited(verb, |stage, request| {
-        let target = request.expect("a handle");
-        let posted = stage.a.endpoint.cancel(0, target);
-        posted.expect("room");
+/// A put that waits behind a message without a credit when something happens.
+fn put_waited(verb: Verb, happens: impl FnOnce(&mut Stage, Option<Request>)) -> WcStatus {
+    let twice = |stage: &mut Stage| (0..2).for_each(|_| stage.spend());
+    tried(Stage::new(), verb, twice, |stage, request| {
+        stage.a.pause(20_000);
+        happens(stage, request);
     })
+}
+
+fn is_cancelled(stage: &mut Stage, request: Option<Request>) {
+    let target = request.expect("a handle");
+    let posted = stage.a.endpoint.cancel(0, target);
+    posted.expect("room");
+}
+
+fn cancelled(verb: Verb) -> WcStatus {
+    waited(verb, is_cancelled)
 }
 
 fn peer_disconnects(stage: &mut Stage) {
@@ -448,6 +508,39 @@ const ROWS: &[Row] = &[
         CANCELLABLE,
         |verb| after(verb, |stage| stage.restrict(Access::Write)),
     ),
+    ("put", WcStatus::Success, SIGNALED_PUTS, |verb| {
+        after(verb, |_| ())
+    }),
+    ("put", WcStatus::RemoteAccess, PUTS, |verb| {
+        after(verb, |stage| stage.key = RemoteKey::from_bits(1))
+    }),
+    ("put", WcStatus::Cancelled, CANCELLABLE_PUTS, |verb| {
+        put_waited(verb, is_cancelled)
+    }),
+    ("put", WcStatus::MemoryError, PUTS, |verb| {
+        after(verb, |stage| stage.break_bus(true))
+    }),
+    ("put", WcStatus::LinkError, PUTS, |verb| {
+        put_waited(verb, |stage, _| peer_fails(stage))
+    }),
+    ("put", WcStatus::PeerFailed, PUTS, |verb| {
+        after(verb, |stage| stage.fabric.lose_frames(0, u32::MAX))
+    }),
+    ("put", WcStatus::PeerClosed, PUTS, |verb| {
+        put_waited(verb, |stage, _| peer_disconnects(stage))
+    }),
+    ("put", WcStatus::Flushed, PUTS, |verb| {
+        put_waited(verb, pair_is_closed)
+    }),
+    ("put", WcStatus::InvalidRequest, PUTS, |verb| {
+        after(verb, |stage| stage.set_reserved_bits())
+    }),
+    ("put", WcStatus::InvalidPair, PUTS, |verb| {
+        after(verb, Stage::unconnect)
+    }),
+    ("put", WcStatus::LocalProtection, CANCELLABLE_PUTS, |verb| {
+        after(verb, |stage| stage.restrict(Access::Write))
+    }),
     ("tagged_receive", WcStatus::Success, RECEIVES, |verb| {
         after(verb, |stage| stage.arrives(MESSAGE))
     }),
@@ -632,8 +725,9 @@ const ROWS: &[Row] = &[
 ];
 
 /// Sections of the tables: each has a test of its own below.
-const SECTIONS: [&str; 6] = [
+const SECTIONS: [&str; 7] = [
     "tagged_send",
+    "put",
     "tagged_receive",
     "probe",
     "receive_claimed",
@@ -653,6 +747,11 @@ fn provoke(section: &str) {
 #[test]
 fn a_send_of_each_kind_completes_with_each_status_of_its_table() {
     provoke("tagged_send");
+}
+
+#[test]
+fn a_put_of_each_kind_completes_with_each_status_of_its_table() {
+    provoke("put");
 }
 
 #[test]

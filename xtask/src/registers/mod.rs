@@ -292,8 +292,9 @@ fn control_requests() -> String {
 }
 
 /// Verbs that have a table of statuses, with the anchor by which their pages include it.
-const VERBS: [(&str, &str, Opcode); 6] = [
+const VERBS: [(&str, &str, Opcode); 7] = [
     ("A send", "tagged_send", Opcode::TaggedSend),
+    ("A put", "put", Opcode::Put),
     ("A receive", "tagged_receive", Opcode::TaggedReceive),
     ("A probe or a claim", "probe", Opcode::Probe),
     (

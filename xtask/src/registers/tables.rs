@@ -89,10 +89,13 @@ impl Page {
         // A use of a claim that is refused because its pair was closed is flushed, as far as the program sees.
         let uses_claim = row.target == TargetUse::Claim;
         let flushed = uses_claim.then_some((&Status::Flushed, "ended"));
+        // The library cuts what is too long for the card.
+        let cut =
+            |status: &Status| row.opcode == request::Opcode::Put && *status == Status::TooLong;
         let seen = ends
             .chain(flushed)
             .chain(refusals)
-            .filter(|(status, _)| !BETWEEN_CARD_AND_LIBRARY.contains(status));
+            .filter(|(status, _)| !BETWEEN_CARD_AND_LIBRARY.contains(status) && !cut(status));
         let rows = seen.map(|(status, how)| {
             let Explanation { cause, help } = status.explanation();
             vec![format!("`{status}`"), how.into(), cell(cause), cell(help)]
