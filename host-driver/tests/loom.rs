@@ -29,6 +29,8 @@ mod kept {
     #[derive(Clone, Copy, Debug)]
     pub struct Pair;
     #[derive(Clone, Copy, Debug)]
+    pub struct Parts;
+    #[derive(Clone, Copy, Debug)]
     pub struct Work;
     impl Work {
         pub fn any() -> Self {
@@ -38,6 +40,9 @@ mod kept {
     #[derive(Debug)]
     pub struct Buffer;
     pub struct SharedBuffer;
+}
+mod core {
+    pub use crate::kept::Parts;
 }
 mod operation {
     pub use crate::kept::Work;
