@@ -818,6 +818,7 @@ const fn is_end(cause: Cause) -> bool {
 fn kind_name(kind: WcKind) -> &'static str {
     match kind {
         WcKind::Send => "send",
+        WcKind::Put => "put",
         WcKind::Receive => "receive",
         WcKind::Cancel => "cancel",
         WcKind::Probe => "probe",
