@@ -300,7 +300,8 @@ fn each_break_of_the_model_is_noticed() {
     let of_rules = of_rules.filter(|(_, needs)| *needs == CAPABILITY_RULES);
     let all = Break::ALL.into_iter().filter(of_delivery);
     let of_rules: Vec<Break> = of_rules.map(|(broken, _)| broken).collect();
-    for broken in all.chain(of_rules.iter().copied()) {
+    let of_puts = [Break::PutRefusalUntold, Break::PutOffsetIgnored];
+    for broken in all.chain(of_rules.iter().copied()).chain(of_puts) {
         let fails = |seed: u64, test: fn(World, &mut ChaCha8Rng) -> World| {
             let (size, mut rng) = scarce(seed);
             let run = || {

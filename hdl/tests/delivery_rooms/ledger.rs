@@ -227,7 +227,7 @@ fn endings_wait_for_their_writes_and_are_said_in_order() {
 
 #[test]
 fn a_ledger_that_is_broken_is_noticed() {
-    breaks("ledger", 6, random);
+    breaks("ledger", 20, random);
 }
 
 #[test]

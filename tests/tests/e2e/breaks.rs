@@ -7,7 +7,7 @@ use soft_card::{Break, Flaw};
 
 use crate::{
     cancels, capabilities, claims, closing, completion_queues, failures, hostile, matching, memory,
-    messages, ready, revoke,
+    messages, puts, ready, revoke,
 };
 
 /// Breaks that none of these tests can meet: their keys are right, and news for a receive that waits for room come when time decides. The oracle
@@ -65,6 +65,13 @@ fn noticed_by(broken: Break) -> Option<fn()> {
         }
         Break::RuleKeepsPair => {
             revoke::a_pair_that_is_closed_leaves_the_groups_and_an_endpoint_takes_its_rules_with_it
+        }
+        Break::PutRefusalUntold => {
+            puts::a_put_that_may_not_be_is_an_error_of_its_own_and_the_pair_goes_on
+        }
+        Break::PutWaitsForCredit => puts::a_put_needs_neither_a_receive_nor_a_credit_of_the_peer,
+        Break::PutOffsetIgnored => {
+            puts::a_put_lands_where_it_was_granted_at_any_length_and_alignment_and_nowhere_else
         }
         Break::SegmentsSwapped => capabilities::a_gather_is_one_message_of_its_segments,
         Break::OwnerTold | Break::InlineReversed => {

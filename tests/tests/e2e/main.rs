@@ -19,6 +19,7 @@ mod matching;
 mod memory;
 mod messages;
 mod peers;
+mod puts;
 mod ready;
 mod replay;
 mod reset;
