@@ -21,7 +21,7 @@ constants! {
 codes! {
     /// Operation of a control request. What `index` names is said for each.
     Operation {
-        /// Own Ethernet address and time-outs: [`CardSetup`]; no index.
+        /// Own Ethernet address: [`CardSetup`]; no index.
         CardSet = 1,
         /// A ring: [`RingSetup`]; index is `4 * endpoint + RING_*` ([`ring_index`]). Its indices start at 0.
         RingSet = 2,
@@ -68,6 +68,9 @@ codes! {
         SenderRevoke = 21,
         /// Changes nothing. Answered when every access of host memory that was allowed before has ended; those that are allowed later aren't waited for. No index.
         Fence = 22,
+        /// Changes the times of a connected pair, and nothing else of it: [`PairSetup`], of which only its time-out, its retry limit, and what its acknowledgements wait
+        /// for count.
+        PairTimes = 23,
     }
 }
 
@@ -153,20 +156,11 @@ macro_rules! card_setup_layout {
     ($apply:ident) => {
         $apply! {
             /// Data of `CardSet`.
-            CardSetup, CardSetupView, 2 words {
+            CardSetup, CardSetupView, 1 words {
                 /// Own Ethernet address; the least significant byte is first on the wire.
                 mac: u64 = 48,
                 /// Zero.
                 reserved0: u16 = 16,
-                /// Cycles without acknowledgement after which a pair goes back to its first unacknowledged send; 0 never. They double with each time that it
-                /// has gone back for want of one, up to eight times as many.
-                acknowledge_timeout: u32 = 32,
-                /// Cycles that an acknowledgement waits at most for a frame of its pair that can carry it; 0: for none.
-                acknowledge_delay: u16 = 16,
-                /// Times that a pair goes back before it fails with `PeerFailed`.
-                retry_limit: u8 = 8,
-                /// Zero.
-                reserved1: u8 = 8,
             }
         }
     };
@@ -281,8 +275,17 @@ macro_rules! pair_setup_layout {
                 slots: u64 = 64,
                 /// Log2 of the length of that run: 1 to that of `MAX_SENDS`.
                 sends_log2: u8 = 8,
+                /// An acknowledgement waits for a frame of its pair that can carry it until so many credits wait with it; 0: it doesn't wait.
+                acknowledge_credits: u8 = 8,
+                /// And so many cycles at most; 0: it doesn't wait.
+                acknowledge_delay: u16 = 16,
+                /// Log2 of the cycles without acknowledgement after which the pair goes back to its first unacknowledged send, up to 31; 0 never. They double with each
+                /// time that it has gone back for want of one, up to eight times as many.
+                timeout_log2: u8 = 8,
+                /// Times that the pair goes back before it fails with `PeerFailed`, up to 15.
+                retry_limit: u8 = 8,
                 /// Zero.
-                reserved0: u64 = 56,
+                reserved0: u16 = 16,
             }
         }
     };

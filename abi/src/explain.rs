@@ -140,7 +140,7 @@ explanations! {
             "The pair was ended with `Disconnect`, by the peer or by this side, and this request wasn't done by then.",
             "Close the pair. Nothing is wrong: what the peer wanted to say has been said.";
         PeerFailed:
-            "The gates sent to the peer `RETRY_LIMIT` times, or asked it for credit, and heard nothing; or it showed no sign of life for the time \
+            "The gates sent to the peer as often as the pair's retry limit says, or asked it for credit, and heard nothing; or it showed no sign of life for the time \
              that `WatchPeers` gave it; or the host, or another peer, said that it has failed; or it closed its side. `QueryPair` says which.",
             "The pair stays failed. Close it; what was sent and not acknowledged may have arrived or not. Connect it anew when the peer is back: it \
              is another incarnation then.";
@@ -270,7 +270,7 @@ explanations! {
             "The peer isn't taken to have failed.",
             "Nothing to do.";
         Retries:
-            "A send, or a request for credit, was repeated `RETRY_LIMIT` times and nothing came back.",
+            "A send, or a request for credit, was repeated as often as the pair's retry limit says, and nothing came back.",
             "The counters `Timeouts`, `Repeats` and `CrcErrors` say how good the wire is. A process that is only slow doesn't fail so: its card \
              answers for it.";
         Silence:
@@ -376,7 +376,7 @@ explanations! {
             "The sender of the frame has failed the pair: a violation of the protocol, a peer that it takes to have failed, memory that it can't reach.",
             "The receiver fails its pair with `LinkError`.";
         Ask:
-            "Sends wait for credit, nothing of theirs is unacknowledged, and nothing was heard for `ACKNOWLEDGE_TIMEOUT`.",
+            "Sends wait for credit, nothing of theirs is unacknowledged, and nothing was heard for the pair's time-out.",
             "The receiver answers with an `Acknowledge`.";
         PairClosed:
             "`ClosePair` or `CloseEndpoint` of a connected pair, without `Disconnect`.",

@@ -29,6 +29,14 @@ constants! {
         NO_ENDPOINT: u32 = u32::MAX;
         /// Bits of the number of a job.
         JOB_BITS: u32 = 24;
+        /// `chosen` of `SetPairTimes`: the time-out.
+        TIMES_TIMEOUT: u32 = 1 << 0;
+        /// `chosen` of `SetPairTimes`: the retry limit.
+        TIMES_RETRY_LIMIT: u32 = 1 << 1;
+        /// `chosen` of `SetPairTimes`: the delay of acknowledgements.
+        TIMES_DELAY: u32 = 1 << 2;
+        /// `chosen` of `SetPairTimes`: the credits that wait with them.
+        TIMES_CREDITS: u32 = 1 << 3;
         /// Bit where the detail of a `ConnectReason` begins, in `reason` of `QueryPair` and in `info` of `ConnectFailed`.
         REASON_DETAIL_SHIFT: u32 = 16;
     }
@@ -119,6 +127,8 @@ codes! {
         DrainSwept = 26,
         /// Reads how far a drain has come.
         ReadDrain = 27,
+        /// Chooses the times of a pair. Answered when its gates go by them, or at once if they don't know the pair yet.
+        SetPairTimes = 28,
         /// Grants the peer of a pair the use of a part of a region, and answers with the key that it names it by.
         Grant = 30,
         /// Lets the peer of a pair use a shared key, or doesn't any more.
@@ -444,6 +454,29 @@ words! {
         peer: u32,
         /// [`FailureCause`] of a peer that has failed; else 0.
         failure: u32,
+        /// Log2 of the cycles of the pair's time-out, as chosen or as the firmware has it from the round trip.
+        timeout_log2: u32,
+        /// Times that the pair goes back or asks before it fails.
+        retry_limit: u32,
+        /// Cycles that its acknowledgements wait at most for a frame that can carry them.
+        acknowledge_delay: u32,
+        /// Credits that wait with them at most.
+        acknowledge_credits: u32,
+    }
+    /// Argument of `SetPairTimes`. What isn't chosen, or no more, is the firmware's: the time-out and the delay follow from the round trip that it measured.
+    SetPairTimes {
+        /// Local pair.
+        pair: u32,
+        /// `TIMES_*`: which of the others are chosen. What isn't doesn't count.
+        chosen: u32,
+        /// Log2 of the cycles without acknowledgement after which the pair sends again, and asks: `TIMEOUT_LOG2_LEAST` to `TIMEOUT_LOG2_MOST`.
+        timeout_log2: u32,
+        /// Times that it does so before it fails with `PeerFailed`: 0 to `RETRY_LIMIT_MOST`.
+        retry_limit: u32,
+        /// Cycles that its acknowledgements wait at most for a frame that can carry them, less than 2^16; 0: for none.
+        acknowledge_delay: u32,
+        /// Credits that wait with them at most: 0 to those that the pair grants. 0: they don't wait.
+        acknowledge_credits: u32,
     }
     /// Argument of `SetRule`. A message falls under the rule if it comes by a pair of the group, has the context, and its match bits agree in those of `mask`: it is
     /// dropped, and its credit returns. A receive, a probe or a claim falls under it if it has the context, its match bits agree in those of `mask` and it ignores none
@@ -676,6 +709,7 @@ layouts! {
     Drain: Drain => Nothing,
     DrainSwept: DrainName => Nothing,
     ReadDrain: DrainName => DrainStatus,
+    SetPairTimes: SetPairTimes => Nothing,
     Grant: Grant => RemoteKey,
     Share: Share => Nothing,
     Revoke: RemoteKey => Nothing,
@@ -751,7 +785,7 @@ codes! {
     FailureCause {
         /// It isn't.
         None = 0,
-        /// The gates sent to it `retry_limit` times, and heard nothing.
+        /// The gates sent to it as often as the pair's retry limit says, and heard nothing.
         Retries = 1,
         /// It showed no sign of life for the time that `WatchPeers` gave it.
         Silence = 2,

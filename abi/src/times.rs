@@ -13,14 +13,28 @@ constants! {
         /// The firmware waits so long for the gates to carry out one control request, and then answers `HardwareTimeout`: 2.1 ms.
         CONTROL_TIMEOUT: u32 = 1 << 18;
         /// A pair with sends unacknowledged that hears of no progress for so long sends them again; one that only waits for credit asks its peer
-        /// for it: 33 µs. Each further time it waits twice as long, up to eight times: 262 µs.
-        ACKNOWLEDGE_TIMEOUT: u32 = 1 << 12;
+        /// for it: 33 µs. Each further time it waits twice as long, up to eight times: 262 µs. This is the time-out of a pair whose round trip wasn't measured, and
+        /// the shortest that the firmware gives by itself.
+        ACKNOWLEDGE_TIMEOUT: u32 = 1 << ACKNOWLEDGE_TIMEOUT_LOG2;
+        /// Log2 of it.
+        ACKNOWLEDGE_TIMEOUT_LOG2: u8 = 12;
+        /// Log2 of the longest that the firmware gives by itself: 8.4 ms.
+        DEFAULT_TIMEOUT_LOG2_MOST: u8 = 20;
+        /// Log2 of the shortest that a host may choose: 8 µs.
+        TIMEOUT_LOG2_LEAST: u8 = 10;
+        /// Log2 of the longest that a host may choose: 2.1 s.
+        TIMEOUT_LOG2_MOST: u8 = 28;
         /// So many times a pair doubles the time for which it waits.
         DOUBLINGS: u8 = 3;
-        /// So often it does so before it fails with `PeerFailed`: after 55 times `ACKNOWLEDGE_TIMEOUT`, 1.8 ms.
+        /// So often it does so before it fails with `PeerFailed`, unless the host has chosen otherwise: with `ACKNOWLEDGE_TIMEOUT` after 55 times that, 1.8 ms.
         RETRY_LIMIT: u8 = 8;
-        /// An acknowledgement waits at most so long for a message of its pair that is about to go out and can carry it: 2 µs.
+        /// Most times that a host may choose.
+        RETRY_LIMIT_MOST: u8 = 15;
+        /// An acknowledgement waits at most so long for a message that is about to go out and can carry it: 2 µs. This is the delay of a pair whose round trip wasn't
+        /// measured, and the shortest that the firmware gives by itself.
         ACKNOWLEDGE_DELAY: u16 = 256;
+        /// The longest that the firmware gives by itself: 33 µs.
+        DEFAULT_DELAY_MOST: u16 = 1 << 12;
         /// A `Connect` without a time-out of its own ends after so long, as `TimedOut`: 67 ms.
         CONNECT_TIMEOUT: u32 = 1 << 23;
         /// The side that accepts waits so long for the confirmation, and then accepts others again: 34 ms.
@@ -33,5 +47,60 @@ constants! {
         WATCH_INTERVAL_LEAST: u32 = 1 << 14;
         /// From one event [`AccessRefused`](crate::event::Cause::AccessRefused), which the firmware gets, to the next, at least: 131 µs.
         REFUSAL_INTERVAL: u32 = 1 << 14;
+    }
+}
+
+/// Log2 of the time-out that the firmware gives a pair, from the cycles that a frame to the peer's firmware and its answer took: the smallest power of two that is as
+/// long, from `ACKNOWLEDGE_TIMEOUT` to `2^DEFAULT_TIMEOUT_LOG2_MOST`. Two firmwares take some 2,000 cycles longer to write and to notice frames than gates
+/// do to acknowledge one, so this has room.
+pub const fn default_timeout_log2(round_trip: u32) -> u8 {
+    let log2 = match round_trip {
+        0 => 0,
+        cycles => (u32::BITS - (cycles - 1).leading_zeros()) as u8,
+    };
+    if log2 < ACKNOWLEDGE_TIMEOUT_LOG2 {
+        ACKNOWLEDGE_TIMEOUT_LOG2
+    } else if log2 > DEFAULT_TIMEOUT_LOG2_MOST {
+        DEFAULT_TIMEOUT_LOG2_MOST
+    } else {
+        log2
+    }
+}
+
+/// Cycles for which acknowledgements wait at most if the firmware says so: a sixteenth of the time-out that it gives, from `ACKNOWLEDGE_DELAY` to
+/// `DEFAULT_DELAY_MOST`.
+pub const fn default_delay(timeout_log2: u8) -> u16 {
+    let most = (DEFAULT_DELAY_MOST as u32).ilog2() as u8;
+    match timeout_log2.saturating_sub(4) {
+        0..8 => ACKNOWLEDGE_DELAY,
+        log2 if log2 > most => DEFAULT_DELAY_MOST,
+        log2 => 1 << log2,
+    }
+}
+
+const _: () = assert!(ACKNOWLEDGE_DELAY == 1 << 8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_outs_and_delays_grow_with_the_round_trip_between_their_bounds() {
+        for (round_trip, timeout_log2, delay) in [
+            (0, 12, 256),
+            (1, 12, 256),
+            (4096, 12, 256),
+            (4097, 13, 512),
+            (8192, 13, 512),
+            (8193, 14, 1024),
+            (100_000, 17, 4096),
+            (1_000_000, 20, 4096),
+            (2_000_000, 20, 4096),
+            (u32::MAX, 20, 4096),
+        ] {
+            let found = default_timeout_log2(round_trip);
+            assert_eq!(found, timeout_log2, "{round_trip}");
+            assert_eq!(default_delay(found), delay, "{round_trip}");
+        }
     }
 }

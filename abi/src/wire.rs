@@ -154,7 +154,8 @@ macro_rules! management_body_layout {
                 job: u32 = 24,
                 /// Zero.
                 reserved0: u8 = 8,
-                /// `Signal`, `PeerFailed`, drains: what is said. Else zero.
+                /// `Signal`, `PeerFailed`, drains: what is said. Handshake, but for `ConnectRefuse`: in bits 31:0 the sender's clock, in bits 63:32 the receiver's, as that of the
+                /// last frame of it here said and has gone on since; of a `ConnectRequest` only the first. Else zero.
                 word: u64 = 64,
             }
         }
@@ -217,6 +218,16 @@ macro_rules! frame_header_layout {
             }
         }
     };
+}
+
+/// `word` of a frame of a handshake: the sender's clock, and the receiver's.
+pub const fn clocks_word(own: u32, peer: u32) -> u64 {
+    (peer as u64) << 32 | own as u64
+}
+
+/// The two clocks of such a word: the sender's, then the receiver's.
+pub const fn clocks(word: u64) -> (u32, u32) {
+    (word as u32, (word >> 32) as u32)
 }
 
 /// An Ethernet address as `source_mac_low` and `source_mac_high` have it.

@@ -23,8 +23,6 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             Operation::CardSet => {
                 let setup = CardSetup::from_words(&words(data));
                 self.transmit.mac = setup.mac;
-                self.sends.timeout = setup.acknowledge_timeout;
-                self.sends.retry_limit = setup.retry_limit;
             }
             // Nothing is hashed here.
             Operation::MatchSet => {}
@@ -53,6 +51,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 self.fail_wholly();
             }
             Operation::PairClear => self.clear_pair(index),
+            // An acknowledgement of the model goes by its schedule, whatever it may wait for.
+            Operation::PairTimes => {
+                let setup = PairSetup::from_words(&words(data));
+                self.sends.set_times(index, &setup);
+            }
             Operation::PairRead => {
                 let report = PairReport {
                     refused: self.delivery.refused(index),

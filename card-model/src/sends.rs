@@ -80,6 +80,10 @@ struct Source {
     granted: u32,
     /// Sends that its run of descriptors holds.
     holds: usize,
+    /// Log2 of the time without acknowledgement after which it goes back; 0: it never does.
+    timeout_log2: u8,
+    /// Times that it goes back before it fails.
+    retry_limit: u8,
     /// Its sends, from number `acknowledged` on.
     sends: VecDeque<Posted>,
     /// Number behind the last send that has left.
@@ -156,9 +160,10 @@ impl Source {
         self.turn == self.taken
     }
 
-    /// Time for which it waits now.
-    fn patience(&self, timeout: u32) -> u64 {
-        u64::from(timeout) << self.tries.min(DOUBLINGS)
+    /// Time for which it waits now, if not for ever.
+    fn patience(&self) -> Option<u64> {
+        let timeout = |log2: u8| 1_u64 << (log2 + self.tries.min(DOUBLINGS));
+        (self.timeout_log2 != 0).then(|| timeout(self.timeout_log2))
     }
 
     /// The first of those that are given has ended with its pair: its number is used up.
@@ -255,10 +260,6 @@ pub struct SourceNumbers {
 #[derive(Clone, Debug)]
 pub struct Sends {
     pairs: Vec<Source>,
-    /// Time without acknowledgement after which a pair goes back; 0 never. It doubles each time, up to eight times as long.
-    pub timeout: u32,
-    /// Times that a pair goes back before it fails.
-    pub retry_limit: u8,
     broken: Break,
 }
 
@@ -267,8 +268,6 @@ impl Sends {
     pub fn new(pairs: usize) -> Self {
         Self {
             pairs: vec![Source::default(); pairs],
-            timeout: 0,
-            retry_limit: 0,
             broken: Break::None,
         }
     }
@@ -406,7 +405,7 @@ impl Sends {
 
     /// For how long the pair waits now for an acknowledgement; 0 for ever.
     pub fn patience(&self, pair: u16) -> u64 {
-        let patience = |source: &Source| source.patience(self.timeout);
+        let patience = |source: &Source| source.patience().unwrap_or(0);
         self.get(pair).map_or(0, patience)
     }
 
@@ -593,9 +592,8 @@ impl Sends {
 
     /// A pair's sends that have left are given again, from the first on; or it fails, if it has heard of nothing for too many times.
     pub fn go_back(&mut self, pair: u16, now: u64) -> Option<Output> {
-        let limit = self.retry_limit;
         let source = self.pairs.get_mut(usize::from(pair))?;
-        if source.tries >= limit {
+        if source.tries >= source.retry_limit {
             source.failing = true;
             let status = Status::PeerFailed.code();
             return Some(Output::Fail { pair, status });
@@ -611,12 +609,12 @@ impl Sends {
     /// Lets the pairs go back whose peers have been silent for too long, and asks the peers of those that have only waited for credit; those that have
     /// done so too often fail.
     pub fn scan(&mut self, now: u64) -> Vec<Output> {
-        let timeout = self.timeout;
         let mut outputs = Vec::new();
         for number in 0..self.pairs.len() {
             let source = &self.pairs[number];
             let pair = number as u16;
-            if timeout == 0 || !source.sound() || now < source.since + source.patience(timeout) {
+            let late = source.patience().map(|patience| source.since + patience);
+            if !source.sound() || late.is_none_or(|late| now < late) {
                 continue;
             }
             if source.taken != source.acknowledged {
@@ -637,12 +635,9 @@ impl Sends {
 
     /// When [`scan`](Self::scan) will find something if nothing happens before.
     pub fn next_scan(&self) -> Option<u64> {
-        let timeout = self.timeout;
-        let waits = |s: &&Source| {
-            timeout > 0 && s.sound() && (s.taken != s.acknowledged || s.is_dry(self.broken))
-        };
+        let waits = |s: &&Source| s.sound() && (s.taken != s.acknowledged || s.is_dry(self.broken));
         let waiting = self.pairs.iter().filter(waits);
-        let due = waiting.map(|s| s.since + s.patience(timeout));
+        let due = waiting.filter_map(|s| Some(s.since + s.patience()?));
         due.min()
     }
 
@@ -671,9 +666,20 @@ impl Sends {
             domain: setup.domain,
             granted: u32::from(setup.remote_credits).min(MAX_CREDITS.into()),
             holds: 1 << setup.sends_log2,
+            timeout_log2: setup.timeout_log2,
+            retry_limit: setup.retry_limit,
             ..Source::default()
         });
         outputs
+    }
+
+    /// Another time-out and retry limit for a connected pair. What it waits for is counted from when it was before.
+    pub fn set_times(&mut self, pair: u16, setup: &PairSetup) {
+        let source = self.pairs.get_mut(usize::from(pair));
+        if let Some(source) = source.filter(|source| source.connected) {
+            source.timeout_log2 = setup.timeout_log2;
+            source.retry_limit = setup.retry_limit;
+        }
     }
 
     /// What a `PairRead` tells of the pair, without what it refused.

@@ -6,7 +6,7 @@
 
 mod support;
 
-use abi::control::{CardSetup, Operation, PairSetup};
+use abi::control::{Operation, PairSetup};
 use abi::status::Status;
 use abi::wire::FrameType;
 use card_model::link::{Acknowledge, Owed, SinkNumbers};
@@ -18,7 +18,7 @@ use support::broken::breaks;
 use support::fields::{Steady, pack, set_control, unpack};
 use support::{Bench, Size, for_sizes, is_caught, rate};
 
-/// Cycles for which numbers wait for a message of their pair.
+/// Cycles for which numbers wait for a message of their pair, at most.
 const DELAY: u16 = 300;
 
 fn set_update(bench: &mut Bench, update: Option<(usize, bool, bool, bool)>) {
@@ -49,18 +49,9 @@ fn control(bench: &mut Bench, operation: Operation, index: usize, data: &[u64]) 
     bench.set("control_valid", false);
 }
 
-fn set_delay(bench: &mut Bench, acknowledge_delay: u16) {
-    let setup = CardSetup {
-        acknowledge_delay,
-        ..CardSetup::default()
-    };
-    control(bench, Operation::CardSet, 0, &setup.to_words());
-}
-
 /// Random updates, faults and control requests for a while, then silence until all is told.
 fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
     let mut bench = Bench::open(&size.model);
-    set_delay(&mut bench, DELAY);
     let mut model = Acknowledge::new(size.config.pairs);
     model.break_on_purpose(broken);
     // Envelopes that the peers are granted, and the pairs of which a message waits for its frame.
@@ -132,11 +123,13 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
             let index = size.pair(rng);
             let operation = match rng.random_range(0..6) {
                 0 => Operation::PairClear,
-                _ if model.is_sound(index as u16) => Operation::CardSet,
+                _ if model.is_sound(index as u16) => Operation::PairTimes,
                 _ => Operation::PairSet,
             };
             let setup = PairSetup {
                 local_credits: rng.random_range(1..=16),
+                acknowledge_credits: rng.random_range(0..=16),
+                acknowledge_delay: rng.random_range(0..=DELAY),
                 ..Default::default()
             };
             let under_way = update.is_some_and(|(pair, ..)| pair == index);
@@ -147,15 +140,7 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
         }
         bench.set("control_valid", control.is_some());
         if let Some((operation, index, setup)) = control {
-            let card = CardSetup {
-                acknowledge_delay: DELAY,
-                ..CardSetup::default()
-            };
-            let data = match operation {
-                Operation::CardSet => card.to_words().to_vec(),
-                _ => setup.to_words().to_vec(),
-            };
-            set_control(&mut bench, operation, index as u16, &data);
+            set_control(&mut bench, operation, index as u16, &setup.to_words());
         }
 
         if talking && rng.random_bool(busy / 5.0) {
@@ -313,12 +298,15 @@ struct Alone {
 impl Alone {
     const PAIR: usize = 1;
     const CREDITS: u8 = 8;
+    /// Credits that wait with a number.
+    const WAITING: u8 = 3;
 
     fn new(delay: u16, waits: &'static str) -> Self {
         let mut bench = Bench::open("acknowledge_tiny");
-        set_delay(&mut bench, delay);
         let setup = PairSetup {
             local_credits: Self::CREDITS,
+            acknowledge_delay: delay,
+            acknowledge_credits: Self::WAITING,
             ..PairSetup::default()
         };
         control(
@@ -334,6 +322,17 @@ impl Alone {
             bench,
             cycle: 0,
         }
+    }
+
+    /// Gives a pair other times.
+    fn set_times(&mut self, pair: usize, acknowledge_delay: u16, acknowledge_credits: u8) {
+        let setup = PairSetup {
+            acknowledge_delay,
+            acknowledge_credits,
+            ..PairSetup::default()
+        };
+        let words = setup.to_words();
+        control(&mut self.bench, Operation::PairTimes, pair, &words);
     }
 
     /// A message becomes safe, and its envelope free.
@@ -404,14 +403,33 @@ fn it_waits(waits: &'static str) {
         "it goes although a message overtook it"
     );
     pair.bench.set(pair.waits, true);
-    // Half of the credits wait.
-    for _ in 1..Alone::CREDITS / 2 {
+    // As many credits wait as the pair was set for.
+    let waits_for = |pair: &mut Alone, credits: u8| {
+        for _ in 1..credits {
+            pair.update();
+            assert!(!pair.tells(10), "fewer than {credits} credits wait");
+        }
         pair.update();
-        assert!(!pair.tells(10));
-    }
+        assert!(pair.tells(20), "{credits} credits wait");
+        pair.begins(true);
+    };
+    waits_for(&mut pair, Alone::WAITING);
+    // Another pair gets other times, and then this one.
+    pair.set_times(Alone::PAIR + 1, 1, 1);
+    waits_for(&mut pair, Alone::WAITING);
+    pair.set_times(Alone::PAIR, 2 * DELAY as u16, 5);
+    waits_for(&mut pair, 5);
     pair.update();
-    assert!(pair.tells(20), "half of the pair's credits wait with it");
+    assert!(!pair.tells(2 * DELAY - 20), "it goes by its old delay");
+    assert!(pair.tells(40), "it waits for longer than its new delay");
     pair.begins(true);
+    // It doesn't wait.
+    for (delay, credits) in [(DELAY as u16, 0), (0, 5)] {
+        pair.set_times(Alone::PAIR, delay, credits);
+        pair.update();
+        assert!(pair.tells(20), "it waits");
+        pair.begins(true);
+    }
     // The peer asks.
     pair.bench.set("mark", Alone::PAIR as u64);
     pair.bench.set("mark_valid", true);

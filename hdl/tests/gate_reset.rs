@@ -280,7 +280,6 @@ impl Card {
         let turns_round = self.rng.random_bool(0.3);
         let card = CardSetup {
             mac: MAC,
-            acknowledge_timeout: 1 << 24,
             ..CardSetup::default()
         };
         let seed = MatchSetup {
@@ -335,6 +334,7 @@ impl Card {
                     + (SLOTS + usize::from(endpoint) * usize::from(CREDITS) * EAGER_MAX) as u64,
                 sends_first: u16::from(endpoint) << SENDS_LOG2,
                 sends_log2: SENDS_LOG2,
+                timeout_log2: 24,
                 ..PairSetup::default()
             };
             self.control(Operation::PairSet, endpoint.into(), &pair.to_words());

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
 use abi::completion::{Completion, CompletionKind};
-use abi::control::{CardSetup, Counter, Operation, PairSetup};
+use abi::control::{Counter, Operation, PairSetup};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS};
 use abi::request::{
     FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY, INLINE_BYTES, Opcode, Segment, SendRequest,
@@ -158,6 +158,10 @@ struct Pair {
     endpoint: u8,
     domain: u8,
     since: u64,
+    /// Its time-out, 0 for none, and the times that it may go back; and when they were last changed.
+    timeout: u64,
+    retry_limit: u8,
+    timed: u64,
     /// Since when sends wait for a credit and nothing is on its way that could bring one.
     dry: Option<u64>,
     /// What the peer has: messages arrived, made safe, and freed, and what it has told so far.
@@ -188,6 +192,17 @@ struct Pair {
 impl Pair {
     fn is_sound(&self) -> bool {
         self.open && !self.failed && !self.failing
+    }
+
+    /// It goes by these times from now on; one that is failing has gone by those before.
+    fn set_times(&mut self, setup: &PairSetup) {
+        if !self.failing {
+            self.timeout = match setup.timeout_log2 {
+                0 => 0,
+                log2 => 1 << log2,
+            };
+            self.retry_limit = setup.retry_limit;
+        }
     }
 }
 
@@ -498,6 +513,9 @@ impl Model {
             domain: setup.domain,
             ..Pair::default()
         });
+        if let Some(setup) = setup {
+            self.pairs[pair].set_times(setup);
+        }
     }
 
     fn is_on_its_way(&self, pair: usize) -> bool {
@@ -675,14 +693,13 @@ fn traffic(
     let mut model = Model::new(size, random_runs(size, rng), broken);
     let lies = rng.random_bool(0.5);
     let troubled = rng.random_bool(0.5);
-    let timeout = [0, 700, 3000][rng.random_range(0..3)];
-    let retry_limit = [0, 1, 2, 5][rng.random_range(0..4)];
+    // Log2 of the time-outs of pairs, and how often they try: as a rule not all the same.
+    let timeouts: &[u8] = [&[0][..], &[9, 12], &[0, 9, 11]][rng.random_range(0..3)];
+    let retry_limits: &[u8] = [&[0, 1][..], &[2], &[0, 5, 15]][rng.random_range(0..3)];
     // Cycles that the reading of a payload takes at most.
     let slowest = [20, 60, 300][rng.random_range(0..3)];
     // How often a peer misses something.
     let lossy = [0.0, 0.1, 0.5][rng.random_range(0..3)];
-    model.sends.timeout = timeout;
-    model.sends.retry_limit = retry_limit;
     // A peer that takes messages and never frees an envelope, and one that never says that it has any.
     let stuck = size.pairs.get(rng.random_range(0..2 * size.pairs.len()));
     let stuck = stuck.copied().unwrap_or(usize::MAX);
@@ -708,7 +725,6 @@ fn traffic(
     let mut control: Option<(Operation, usize, PairSetup)> = None;
     let mut fault: Option<(usize, Status)> = None;
     let mut asked: VecDeque<(usize, Status)> = VecDeque::new();
-    let mut clock_set = false;
     let mut quiet_since = 0;
     // Cycles after which the scan for time-outs has certainly seen every pair.
     let scan = u64::from(SCAN_CYCLES) * 2 * size.config.pairs as u64;
@@ -784,10 +800,7 @@ fn traffic(
         bench.set_wide("progress", &pack(&fields));
 
         // The firmware; a pair is set anew when its failure has come round.
-        if control.is_none() && !clock_set {
-            clock_set = true;
-            control = Some((Operation::CardSet, 0, PairSetup::default()));
-        } else if control.is_none() && talking && rng.random_bool(0.05) {
+        if control.is_none() && talking && rng.random_bool(0.05) {
             let down = size.pairs.iter().copied().find(|p| {
                 let asked = asked.iter().any(|(pair, _)| pair == p);
                 let under_way = asked || fault.is_some_and(|(other, _)| other == *p);
@@ -799,6 +812,7 @@ fn traffic(
                 0 if troubled => Operation::PairClear,
                 1 if troubled => Operation::PairSet,
                 2..20 if down.is_some() => Operation::PairSet,
+                20..24 => Operation::PairTimes,
                 _ => Operation::PairRead,
             };
             // A pair that is failing is left alone until it has failed.
@@ -809,24 +823,19 @@ fn traffic(
                     remote_credits: rng.random_range(1..=MAX_CREDITS as u8),
                     sends_first: model.runs[index].0,
                     sends_log2: model.runs[index].1,
+                    timeout_log2: timeouts[rng.random_range(0..timeouts.len())],
+                    retry_limit: retry_limits[rng.random_range(0..retry_limits.len())],
                     ..Default::default()
                 };
                 control = Some((operation, index, setup));
             }
         }
         bench.set("control_valid", control.is_some());
-        let ending = control.filter(|(operation, ..)| *operation != Operation::PairRead);
+        let ends = [Operation::PairSet, Operation::PairClear];
+        let ending = control.filter(|(operation, ..)| ends.contains(operation));
         model.ending = ending.map(|(_, index, _)| index);
         if let Some((operation, index, setup)) = &control {
-            let card = CardSetup {
-                acknowledge_timeout: timeout,
-                retry_limit,
-                ..Default::default()
-            };
-            let data = match operation {
-                Operation::CardSet => card.to_words().to_vec(),
-                _ => setup.to_words().to_vec(),
-            };
+            let data = setup.to_words();
             set_control(&mut bench, *operation, *index as u16, &data);
         }
         if fault.is_none() {
@@ -1007,7 +1016,7 @@ fn traffic(
             let tries = model.sends.tries(pair as u16) + model.pairs[pair].doubts;
             let right = match status {
                 Status::LinkError => model.pairs[pair].lied,
-                Status::PeerFailed => waits && tries >= retry_limit,
+                Status::PeerFailed => waits && tries >= model.pairs[pair].retry_limit,
                 Status::LocalProtection => model.pairs[pair].cannot_repeat,
                 _ => false,
             };
@@ -1041,7 +1050,7 @@ fn traffic(
             let dry = (0..model.pairs.len()).filter(|p| {
                 let since = model.pairs[*p].since;
                 let patience = model.sends.patience(*p as u16);
-                model.is_dry(*p) && timeout != 0 && cycle + 4 >= since + patience
+                model.is_dry(*p) && patience != 0 && cycle + 4 >= since + patience
             });
             assert!(dry.count() > 0, "nobody has to ask in cycle {cycle}");
         }
@@ -1100,6 +1109,14 @@ fn traffic(
                         progress = None; // The old connection's.
                     }
                 }
+                Operation::PairTimes => {
+                    assert_eq!(result, 0);
+                    model.sends.set_times(index as u16, &setup);
+                    if model.pairs[index].open {
+                        model.pairs[index].set_times(&setup);
+                        model.pairs[index].timed = cycle;
+                    }
+                }
                 _ => assert_eq!(result, 0),
             }
             control = None;
@@ -1113,23 +1130,26 @@ fn traffic(
             // Of time-outs that may have been its own it isn't known how often it has waited for longer.
             let patience = model.sends.patience(index as u16);
             let pair = &mut model.pairs[index];
+            let timeout = pair.timeout;
             let patience = if pair.doubts > 0 {
-                8 * u64::from(timeout)
+                8 * timeout
             } else {
                 patience
             };
             let silent = pair.is_sound() && on_its_way && timeout != 0;
-            let bound = pair.since + patience + scan + 900;
+            // What waits by other times than before is late at once, but not before.
+            let bound = pair.since.max(pair.timed) + patience + scan + 900;
             assert!(
                 !silent || cycle < bound,
                 "pair {index} is silent, cycle {cycle}"
             );
             let could = may_send && pair.given == 0 && !on_its_way;
             pair.could_since = could.then(|| pair.could_since.unwrap_or(cycle));
-            let tries = 0..=u64::from(retry_limit);
-            let waits = |tries: u64| (u64::from(timeout) << tries.min(3)) + scan + 100;
+            let tries = 0..=u64::from(pair.retry_limit);
+            let waits = |tries: u64| (timeout << tries.min(3)) + scan + 100;
             let bound = tries.map(waits).sum::<u64>() + 900;
-            let stuck = pair.could_since.is_some_and(|since| cycle > since + bound);
+            let stuck = |since: u64| cycle > since.max(pair.timed) + bound;
+            let stuck = pair.could_since.is_some_and(stuck);
             assert!(
                 !stuck || timeout == 0,
                 "pair {index} has no turn, cycle {cycle}"
@@ -1137,7 +1157,7 @@ fn traffic(
             pair.dry = dry.then(|| pair.dry.unwrap_or(cycle).max(pair.since));
             let asked = pair
                 .dry
-                .is_none_or(|dry| cycle < dry + patience + scan + 900);
+                .is_none_or(|dry| cycle < dry.max(pair.timed) + patience + scan + 900);
             assert!(
                 asked || timeout == 0,
                 "pair {index} doesn't ask, cycle {cycle}"
@@ -1179,7 +1199,7 @@ fn traffic(
         "each send completes once, or ends without a completion, and each cancel that was too late"
     );
     println!(
-        "{} jobs given again, timeout {timeout}, limit {retry_limit}, lossy {lossy}, slowest {slowest}",
+        "{} jobs given again, time-outs {timeouts:?}, limits {retry_limits:?}, lossy {lossy}, slowest {slowest}",
         model.repeats
     );
     let kept: usize = model.quiet.values().sum();

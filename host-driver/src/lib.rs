@@ -104,6 +104,7 @@ mod shared;
 mod sweep;
 mod sync;
 mod table;
+mod times;
 pub mod transport;
 mod waiting;
 mod window;
@@ -139,6 +140,7 @@ pub use send_limits::SendLimits;
 pub use shared::{Gather, Payload, SendBuffer, SharedBuffer};
 pub use sweep::{MessageSet, SweepError, Swept};
 pub use table::Request;
+pub use times::PairTimes;
 pub use window::{RemoteKey, RemoteRights, Window, WindowHeld};
 
 /// What may cross threads and be shared by them: everything.
@@ -175,6 +177,7 @@ const _: () = {
     shared::<Put>();
     shared::<SendLimits>();
     shared::<WatchOptions>();
+    shared::<PairTimes>();
     shared::<Group>();
     shared::<MessageSet>();
     shared::<Revocation>();

@@ -200,6 +200,14 @@ pub struct PairStatus {
     pub peer_state: PeerState,
     /// Of a peer that has failed: why the card takes it to have.
     pub failure: Option<FailureCause>,
+    /// Log2 of the cycles without acknowledgement after which the pair sends again, chosen by [`set_pair_times`](Endpoint::set_pair_times) or from the round trip.
+    pub timeout: u8,
+    /// Times that it does so before it fails.
+    pub retry_cnt: u8,
+    /// Cycles that its acknowledgements wait at most for a message that can carry them.
+    pub acknowledge_delay: u16,
+    /// Credits that wait with them at most.
+    pub acknowledge_credits: u8,
 }
 
 impl PairStatus {
@@ -240,6 +248,12 @@ impl PairStatus {
             peer_state: peer_state.ok_or_else(|| malformed(words.peer))?,
             failure: Some(failure.ok_or_else(|| malformed(words.failure))?)
                 .filter(|&failure| failure != FailureCause::None),
+            timeout: code(words.timeout_log2).ok_or_else(|| malformed(words.timeout_log2))?,
+            retry_cnt: code(words.retry_limit).ok_or_else(|| malformed(words.retry_limit))?,
+            acknowledge_delay: u16::try_from(words.acknowledge_delay)
+                .map_err(|_| malformed(words.acknowledge_delay))?,
+            acknowledge_credits: code(words.acknowledge_credits)
+                .ok_or_else(|| malformed(words.acknowledge_credits))?,
         })
     }
 }

@@ -34,6 +34,8 @@ mod lists;
 mod messages;
 #[path = "../examples/multi_receive.rs"]
 mod multi_receive;
+#[path = "../examples/pair_times.rs"]
+mod pair_times;
 #[path = "../examples/peers.rs"]
 mod peers;
 #[path = "../examples/put.rs"]
@@ -123,6 +125,11 @@ fn messages_runs() {
 #[test]
 fn multi_receive_runs() {
     multi_receive::main().unwrap();
+}
+
+#[test]
+fn pair_times_runs() {
+    pair_times::main().unwrap();
 }
 
 #[test]

@@ -13,7 +13,8 @@ use card_model::{Card, CardSizes};
 use crate::host_side::HostSide;
 
 /// Cycles after which a silent pair goes back for the first time.
-pub const TIMEOUT: u32 = 10_000;
+pub const TIMEOUT: u32 = 1 << TIMEOUT_LOG2;
+const TIMEOUT_LOG2: u8 = 13;
 
 /// Address of a card.
 pub fn mac(card: usize) -> u64 {
@@ -56,8 +57,6 @@ impl Net {
         for (number, card) in net.cards.iter_mut().enumerate() {
             let setup = CardSetup {
                 mac: mac(number),
-                acknowledge_timeout: TIMEOUT,
-                retry_limit: RETRY_LIMIT,
                 ..CardSetup::default()
             };
             card.control(Operation::CardSet, 0, &setup.to_words());
@@ -91,6 +90,8 @@ impl Net {
                 slots: host_side.slots + u64::from(local.pair) * 16 * 1024,
                 sends_first: local.pair << 4,
                 sends_log2: 4,
+                timeout_log2: TIMEOUT_LOG2,
+                retry_limit: RETRY_LIMIT,
                 ..PairSetup::default()
             };
             self.cards[local.card].control(Operation::PairSet, local.pair, &setup.to_words());

@@ -258,6 +258,16 @@ names! {
         GrantsOutliveRegion,
         /// What a late answer says has been done to a grant is taken to be so.
         LateGrantBelieved,
+        /// The time-out of a pair is the same however long the round trip is.
+        RoundTripIgnored,
+        /// What a peer took to answer is taken for its distance.
+        AnswerTimeCounted,
+        /// The gates of the side that accepts aren't told of the round trip, which it hears of last.
+        AcceptorNotTimed,
+        /// A host may choose any times.
+        TimesUnbounded,
+        /// The gates aren't told of times that the host chooses once they know the pair.
+        TimesNotTold,
     }
 }
 

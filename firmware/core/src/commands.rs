@@ -19,8 +19,8 @@ use crate::watch::Watch;
 use abi::ABI_VERSION;
 use abi::capability::{CAPABILITY_GRANTS, CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
 use abi::control::{
-    Counter, EndpointSetup, GrantSetup, Operation, PairReport, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
-    RegionSetup, RuleSetup, region_key, ring_index,
+    Counter, EndpointSetup, GrantSetup, Operation, PairReport, PairSetup, RIGHT_LOCAL_READ,
+    RIGHT_LOCAL_WRITE, RegionSetup, RuleSetup, region_key, ring_index,
 };
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS};
 use abi::mailbox::{
@@ -73,6 +73,9 @@ pub(crate) enum Job {
     },
     ReadCounter {
         counter: Counter,
+    },
+    SetPairTimes {
+        index: usize,
     },
     /// Its tag, if it has none yet; then `GrantSet`, and for a shared one the first permission.
     Grant {
@@ -184,6 +187,7 @@ impl<C: Card> Firmware<C> {
             Some(Command::Drain) => self.run(arguments, Self::drain),
             Some(Command::DrainSwept) => self.run(arguments, Self::drain_swept),
             Some(Command::ReadDrain) => self.run(arguments, Self::command_read_drain),
+            Some(Command::SetPairTimes) => self.run(arguments, Self::set_pair_times),
             Some(Command::Grant) => self.run(arguments, Self::grant),
             Some(Command::Share) => self.run(arguments, Self::share),
             Some(Command::Revoke) => self.run(arguments, Self::revoke),
@@ -264,6 +268,7 @@ impl<C: Card> Firmware<C> {
             Job::ReadCounter { counter } => {
                 self.request(Operation::CounterRead, counter.code().into(), &[]);
             }
+            Job::SetPairTimes { index } => self.tell_pair(Operation::PairTimes, index),
             // What others wait for is done for the object.
             _ => {
                 if !self.start_for_grant_job() {
@@ -344,6 +349,7 @@ impl<C: Card> Firmware<C> {
             Job::ReadCounter { .. } if request.for_host => {
                 self.answer_with(Ok(CounterValue { value: result }));
             }
+            Job::SetPairTimes { .. } if request.for_host => self.answer_with(Ok(Nothing {})),
             _ => self.advance_grant_job(request.operation, request.index.into()),
         }
     }
@@ -653,6 +659,8 @@ impl<C: Card> Firmware<C> {
             state => state.told(),
         };
         let refused = pair.state == State::Refused;
+        let mut times = PairSetup::default();
+        pair.times.put(&mut times, pair.credits);
         PairStatus {
             state: state.code().into(),
             reason: match refused {
@@ -665,6 +673,10 @@ impl<C: Card> Firmware<C> {
             remote_epoch: pair.remote_epoch.into(),
             peer: pair.peer_state.code().into(),
             failure: pair.failure.code().into(),
+            timeout_log2: times.timeout_log2.into(),
+            retry_limit: times.retry_limit.into(),
+            acknowledge_delay: times.acknowledge_delay.into(),
+            acknowledge_credits: times.acknowledge_credits.into(),
             ..PairStatus::default()
         }
     }

@@ -11,6 +11,7 @@ use crate::firmware::Firmware;
 use crate::pair::{Held, Pair};
 use crate::peers::Peer;
 use crate::repeat::{REPEAT_FIRST, Repeat, is_reached};
+use crate::times;
 use abi::mailbox::{AuditKind, ConnectReason, malformed_info};
 use abi::mgmt::FRAME_WORDS;
 use abi::times::TELL_TIMEOUT;
@@ -292,6 +293,7 @@ impl<C: Card> Firmware<C> {
                     FrameType::Handshake => endpoint.job,
                     _ => 0,
                 },
+                word: self.clocks_for(pair, kind),
                 ..ManagementBody::default()
             },
         }
@@ -362,13 +364,14 @@ impl<C: Card> Firmware<C> {
     pub(crate) fn next_frame(&mut self) -> Option<FrameWords> {
         let reply = self.replies.pop_front();
         let exchange = |this: &mut Self| reply.or_else(|| this.next_due_frame());
-        let Reply { pair, words } = exchange(self)
+        let Reply { pair, mut words } = exchange(self)
             .or_else(|| self.next_due_notice())
             .or_else(|| self.next_due_drain())?;
         let now = self.card.now();
         if let Some(pair) = pair.and_then(|pair| self.pairs.get_mut(usize::from(pair))) {
             pair.sent_at = now;
         }
+        times::set_clocks(&mut words, now);
         Some(words)
     }
 

@@ -40,7 +40,7 @@ use abi::limits::{MAX_ENDPOINTS, MAX_GRANTS, MAX_PAIRS, MAX_REGIONS, MAX_RULES};
 use abi::mailbox::{AuditKind, FailureCause, PairState, PeerState, reason_word, refused_info};
 use abi::mgmt::EVENTS_IN;
 use abi::status::Status;
-use abi::times::{ACKNOWLEDGE_DELAY, ACKNOWLEDGE_TIMEOUT, CONTROL_TIMEOUT, RETRY_LIMIT};
+use abi::times::CONTROL_TIMEOUT;
 use heapless::{Deque, Vec};
 
 /// Generations of a start begin so far behind those of the start before: an odd number, so that many starts pass before one comes again.
@@ -93,9 +93,11 @@ impl UnderWay {
 const fn trust_in(operation: Operation) -> Break {
     match operation {
         Operation::CardSet | Operation::MatchSet => Break::LateStartBelieved,
-        Operation::PairSet | Operation::PairFail | Operation::PairClear | Operation::PairRead => {
-            Break::LatePairBelieved
-        }
+        Operation::PairSet
+        | Operation::PairFail
+        | Operation::PairClear
+        | Operation::PairRead
+        | Operation::PairTimes => Break::LatePairBelieved,
         Operation::RegionSet | Operation::RegionClear => Break::LateRegionBelieved,
         Operation::GrantSet
         | Operation::GrantClear
@@ -118,7 +120,7 @@ enum Boot {
     Begin,
     /// They are being reset.
     Resetting,
-    /// They are to be told their address and time-outs, until they have answered that,
+    /// They are to be told their address, until they have answered that,
     Card,
     /// and the seed of their hashes.
     Match,
@@ -184,6 +186,8 @@ pub struct Firmware<C> {
     unread_pairs: Option<usize>,
     events_lost: u32,
     frames_lost: u32,
+    /// When the frame that is being looked at was found.
+    pub(crate) frame_at: u32,
 }
 
 impl<C: Card> Firmware<C> {
@@ -256,6 +260,7 @@ impl<C: Card> Firmware<C> {
             unread_pairs: None,
             events_lost: card.events_lost(),
             frames_lost: card.frames_lost(),
+            frame_at: 0,
             card,
         }
     }
@@ -354,9 +359,6 @@ impl<C: Card> Firmware<C> {
             Boot::Card => {
                 let setup = CardSetup {
                     mac: self.card.mac(),
-                    acknowledge_timeout: ACKNOWLEDGE_TIMEOUT,
-                    retry_limit: RETRY_LIMIT,
-                    acknowledge_delay: ACKNOWLEDGE_DELAY,
                     ..CardSetup::default()
                 };
                 self.request(Operation::CardSet, 0, &setup.to_words());
@@ -464,6 +466,10 @@ impl<C: Card> Firmware<C> {
                 }
             }
             Operation::EventRaise => self.raise_again(request),
+            Operation::PairTimes => {
+                self.pairs[usize::from(request.index)].times.is_due = true;
+                self.mark(request.index.into());
+            }
             _ => {}
         }
     }
@@ -518,7 +524,8 @@ impl<C: Card> Firmware<C> {
             | Operation::SenderRevoke
             | Operation::Fence
             | Operation::CounterRead
-            | Operation::EventRaise => {}
+            | Operation::EventRaise
+            | Operation::PairTimes => {}
         }
     }
 
@@ -742,29 +749,8 @@ impl<C: Card> Firmware<C> {
             // What was granted to who had the place before is forgotten first; then it is marked again.
             (Held::Absent, Held::Set) if !self.may_renew(index) => return false,
             (Held::Absent, Held::Set) => {
-                let setup = PairSetup {
-                    remote_mac: pair.peer.mac(),
-                    remote_endpoint: pair.peer.endpoint(),
-                    remote_pair: pair.remote_pair,
-                    remote_epoch: pair.remote_epoch,
-                    cookie: match self.card.is_broken(Break::CookieOfOneSide) {
-                        true => pair.nonce,
-                        false => pair.cookie(),
-                    },
-                    endpoint: pair.endpoint,
-                    domain: self.endpoints[endpoint].domain,
-                    epoch: pair.epoch,
-                    remote_credits: pair.remote_credits,
-                    local_credits: pair.credits,
-                    slots: pair.slots,
-                    sends_first: match self.card.is_broken(Break::RunsOverlap) {
-                        true => 0,
-                        false => u16::from(pair.run.first) << self.runs.unit_log2,
-                    },
-                    sends_log2: self.runs.unit_log2 + pair.run.log2,
-                    ..PairSetup::default()
-                };
-                self.request_for_pair(Operation::PairSet, index, &setup.to_words());
+                self.pairs[index].times.is_due = false;
+                self.tell_pair(Operation::PairSet, index);
             }
             (Held::Set, Held::Failed | Held::Absent) => {
                 let status = match pair.state {
@@ -788,6 +774,12 @@ impl<C: Card> Firmware<C> {
             (Held::Failed, Held::Absent | Held::Set) => {
                 self.request_for_pair(Operation::PairClear, index, &[]);
             }
+            (Held::Set, Held::Set)
+                if pair.times.is_due && !self.card.is_broken(Break::AcceptorNotTimed) =>
+            {
+                self.pairs[index].times.is_due = false;
+                self.tell_pair(Operation::PairTimes, index);
+            }
             _ if pair.to_read => {
                 self.pairs[index].to_read = false;
                 self.request_for_pair(Operation::PairRead, index, &[]);
@@ -808,6 +800,35 @@ impl<C: Card> Firmware<C> {
             }
         }
         true
+    }
+
+    /// Tells the gates of a pair, or of its times alone.
+    pub(crate) fn tell_pair(&mut self, operation: Operation, index: usize) {
+        let pair = &self.pairs[index];
+        let mut setup = PairSetup {
+            remote_mac: pair.peer.mac(),
+            remote_endpoint: pair.peer.endpoint(),
+            remote_pair: pair.remote_pair,
+            remote_epoch: pair.remote_epoch,
+            cookie: match self.card.is_broken(Break::CookieOfOneSide) {
+                true => pair.nonce,
+                false => pair.cookie(),
+            },
+            endpoint: pair.endpoint,
+            domain: self.endpoints[usize::from(pair.endpoint)].domain,
+            epoch: pair.epoch,
+            remote_credits: pair.remote_credits,
+            local_credits: pair.credits,
+            slots: pair.slots,
+            sends_first: match self.card.is_broken(Break::RunsOverlap) {
+                true => 0,
+                false => u16::from(pair.run.first) << self.runs.unit_log2,
+            },
+            sends_log2: self.runs.unit_log2 + pair.run.log2,
+            ..PairSetup::default()
+        };
+        pair.times.put(&mut setup, pair.credits);
+        self.request_for_pair(operation, index, &setup.to_words());
     }
 
     pub(crate) fn raise(&mut self, pair: usize, cause: event::Cause, info: u64) {
@@ -1074,9 +1095,11 @@ impl<C: Card> Firmware<C> {
                 .record_many(AuditKind::FramesLost, 0, 0, count, &self.card);
             self.frames_lost = lost;
         }
+        let now = self.card.now();
         let Some(words) = self.card.frame_take() else {
             return false;
         };
+        self.frame_at = now;
         self.incoming(&words);
         true
     }

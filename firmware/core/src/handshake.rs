@@ -217,6 +217,7 @@ impl<C: Card> Firmware<C> {
         pair.remote_pair = header.source_pair;
         pair.remote_credits = body.credits;
         pair.peer_incarnation = body.incarnation;
+        self.note_clock(chosen, frame);
         if !simultaneous {
             self.begin_exchange(chosen, false, ANSWER_TIMEOUT);
         }
@@ -354,7 +355,10 @@ impl<C: Card> Firmware<C> {
         let nonces = |pair: &Pair| (pair.nonce, pair.peer_nonce) == (body.peer_nonce, body.nonce);
         let found = self.find(frame, false, nonces);
         match found.map(|pair| (pair, self.pairs[pair].state)) {
-            Some((pair, State::Offering)) => self.connected(pair, Cause::FrameConfirm),
+            Some((pair, State::Offering)) => {
+                self.measure(pair, frame);
+                self.connected(pair, Cause::FrameConfirm);
+            }
             // The offer was withdrawn: the initiator is connected to nothing.
             None => self.refuse(frame, None, ConnectReason::Closed, 0),
             Some((pair, State::Withdrawing | State::Closing)) if self.may_repeat(pair) => {
@@ -478,6 +482,8 @@ impl<C: Card> Firmware<C> {
                 };
                 pair.peer_nonce = body.nonce;
                 pair.peer_incarnation = body.incarnation;
+                self.note_clock(index, frame);
+                self.measure(index, frame);
                 self.go(index, Cause::FrameAccept, State::Setting);
                 self.want(index, Held::Set);
             }

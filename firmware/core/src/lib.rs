@@ -39,6 +39,7 @@ mod repeat;
 mod rule;
 mod runs;
 mod table;
+mod times;
 pub mod watch;
 
 pub use abi::times::{

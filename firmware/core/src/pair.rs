@@ -9,6 +9,7 @@ use crate::connection::State;
 use crate::endpoint::{Endpoint, EndpointState};
 use crate::peers::Peer;
 use crate::runs::Run;
+use crate::times::Times;
 use abi::event::Cause;
 use abi::limits::MAX_CREDITS;
 use abi::mailbox::{ConnectReason, FailureCause, PeerState, object_id};
@@ -29,6 +30,9 @@ pub(crate) enum Held {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
     pub(crate) slots: u64,
+    pub(crate) times: Times,
+    /// How far its peer's clock is ahead of the own, less the way of a frame.
+    pub(crate) peer_ahead: u32,
     /// The peer; valid once one is known.
     pub(crate) peer: Peer,
     /// Both halves of the cookie.
@@ -88,6 +92,8 @@ impl Pair {
     pub(crate) const fn closed(generation: u16) -> Self {
         Self {
             slots: 0,
+            times: Times::unknown(),
+            peer_ahead: 0,
             peer: Peer::UNKNOWN,
             nonce: 0,
             peer_nonce: 0,

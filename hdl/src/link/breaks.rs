@@ -225,6 +225,19 @@ pub fn acknowledge() -> Vec<Break> {
             .force::<Acknowledge>("waits", "gathered & !many_credits & !waited_enough"),
         // Numbers wait for a message's frame however long it takes.
         Break::new("waits_for_ever").force::<Acknowledge>("waited_enough", "false"),
+        // What acknowledgements wait for doesn't change.
+        Break::new("delay_kept").force_if::<Acknowledge>(
+            "setup.acknowledge_delay",
+            "held.delay",
+            "is_times",
+        ),
+        Break::new("waiting_credits_kept").force_if::<Acknowledge>(
+            "setup.acknowledge_credits",
+            "bit_cast::<8, 5>(held.waiting_credits)",
+            "is_times",
+        ),
+        // A pair whose times change is another.
+        Break::new("times_begin_anew").force::<Acknowledge>("is_times", "false"),
         // Credits that the peer needs wait, too.
         Break::new("credits_wait").force::<Acknowledge>("many_credits", "false"),
     ]

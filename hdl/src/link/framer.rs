@@ -160,7 +160,7 @@ impl Logic for Framer {
         self.initialized.next = self.state.q.val() != State::Clear;
 
         // Control requests go before frames, and are done while one goes out.
-        self.card.next = bit_cast::<128, 320>(self.control.data.val().data).into();
+        self.card.next = bit_cast::<64, 320>(self.control.data.val().data).into();
         self.setup.next = self.control.data.val().data.into();
         self.is_card.next = self.control.data.val().operation == Operation::CardSet;
         self.is_set.next = self.control.data.val().operation == Operation::PairSet;

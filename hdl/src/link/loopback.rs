@@ -87,7 +87,7 @@ impl Loopback {
 #[block]
 impl Logic for Loopback {
     fn update(&mut self) {
-        self.setup.next = bit_cast::<128, 320>(self.control.data.val().data).into();
+        self.setup.next = bit_cast::<64, 320>(self.control.data.val().data).into();
         self.control.ready.next = true;
         if self.control.valid.val() {
             self.mac.d.next = self.setup.val().mac;

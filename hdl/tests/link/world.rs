@@ -24,9 +24,9 @@ use crate::support::fields::{Steady, pack, set_control, unpack};
 use crate::support::{Bench, Size, rate};
 use crate::wire::{Fate, LATE, Taken, Wire};
 
-/// Cycles without acknowledgement after which a pair goes back. Over a sound wire none does.
-const TIMEOUT: u32 = 2000;
-const SOUND_TIMEOUT: u32 = 8000;
+/// Log2 of the cycles without acknowledgement after which a pair goes back. Over a sound wire none does.
+const TIMEOUT_LOG2: u8 = 11;
+const SOUND_TIMEOUT_LOG2: u8 = 13;
 /// Times that it goes back until it fails.
 const RETRY_LIMIT: u8 = 8;
 /// Time-outs for which it waits then, one after the other.
@@ -236,6 +236,8 @@ pub struct World {
     expected: f64,
     /// Cycles within which everything has come to its end once nobody sends any more.
     rest: u64,
+    /// Log2 of the time-out of each pair.
+    timeout_log2: u8,
     /// Cycles in which a time-out has certainly been noticed.
     patience: u64,
     /// Pairs that a scan goes over.
@@ -247,7 +249,10 @@ impl World {
     /// side breaks.
     pub fn new(size: &Size, rng: &mut ChaCha8Rng, trouble: u32, breaks: Option<&str>) -> Self {
         let mut rng = ChaCha8Rng::from_rng(rng);
-        let timeout = if trouble == 0 { SOUND_TIMEOUT } else { TIMEOUT };
+        let timeout_log2 = match trouble {
+            0 => SOUND_TIMEOUT_LOG2,
+            _ => TIMEOUT_LOG2,
+        };
         let side = |number: usize, rng: &mut ChaCha8Rng| {
             let mut bench = match breaks.filter(|_| number == 0) {
                 Some(name) => Bench::broken(&size.model, name),
@@ -273,11 +278,7 @@ impl World {
                 resting: vec![],
                 updates: VecDeque::new(),
                 request: None,
-                control: Some((
-                    Operation::CardSet,
-                    0,
-                    card(number, timeout).to_words().to_vec(),
-                )),
+                control: Some((Operation::CardSet, 0, card(number).to_words().to_vec())),
                 steady: Default::default(),
                 counted: [0; RECEIVED.len()],
                 sent: 0,
@@ -336,7 +337,8 @@ impl World {
             sends_log2: equal_sends_log2(size.config.descriptors as u32, size.config.pairs as u32),
             expected: 0.6,
             rest: 400_000,
-            patience: 8 * u64::from(timeout)
+            timeout_log2,
+            patience: (8 << timeout_log2)
                 + TOLD_BY_FIRMWARE
                 + 2 * u64::from(SCAN_CYCLES) * size.config.pairs as u64,
             pairs: size.config.pairs as u64,
@@ -549,6 +551,10 @@ impl World {
             local_credits: granted[s],
             sends_first: link.pairs[s] << self.sends_log2,
             sends_log2: self.sends_log2,
+            acknowledge_credits: granted[s] / 2,
+            acknowledge_delay: DELAY,
+            timeout_log2: self.timeout_log2,
+            retry_limit: RETRY_LIMIT,
             ..PairSetup::default()
         });
         link.incarnation += 1;
@@ -1117,7 +1123,7 @@ impl World {
     /// A pair that is cut off is failed in time, whatever its sends wait for.
     fn check_time(&mut self) {
         let scan = u64::from(SCAN_CYCLES) * self.pairs;
-        let try_all = WAITS * u64::from(TIMEOUT) + u64::from(RETRY_LIMIT + 1) * scan;
+        let try_all = (WAITS << TIMEOUT_LOG2) + u64::from(RETRY_LIMIT + 1) * scan;
         for link in &mut self.links {
             let both = link.cut == [true; 2];
             let waits = link.state == State::Open && link.cut != [false; 2] && link.outstanding > 0;
@@ -1180,12 +1186,9 @@ fn mac(side: usize) -> u64 {
     0x0605_0403_0200 + side as u64
 }
 
-fn card(side: usize, timeout: u32) -> CardSetup {
+fn card(side: usize) -> CardSetup {
     CardSetup {
         mac: mac(side),
-        acknowledge_timeout: timeout,
-        retry_limit: RETRY_LIMIT,
-        acknowledge_delay: DELAY,
         ..CardSetup::default()
     }
 }

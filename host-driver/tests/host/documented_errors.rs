@@ -6,9 +6,9 @@ use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportErro
 use host_driver::{
     Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, DrainError, DrainOptions,
     DrainPolicy, Drained, Endpoint, EndpointAddress, EventFdError, Gather, Group, MessageSet,
-    OpenError, Pair, PostError, Put, RecvWr, RemoteKey, RemoteRights, Request, Revocation,
-    RevokeError, SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer, Source, TaggedReceive,
-    TaggedSend, WatchOptions, Window,
+    OpenError, Pair, PairTimes, PostError, Put, RecvWr, RemoteKey, RemoteRights, Request,
+    Revocation, RevokeError, SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer, Source,
+    TaggedReceive, TaggedSend, WatchOptions, Window,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -794,6 +794,11 @@ const PEER_CALLS: [Call; 7] = [
     |a| a.endpoint.signal(a.pair, 1).err(),
 ];
 
+const SET_TIMES: [Call; 1] = [|a| {
+    let times = PairTimes::default();
+    a.endpoint.set_pair_times(a.pair, times).err()
+}];
+
 /// Watching by numbers that can't be.
 fn unwatched(interval: u32, timeout: u32) -> Names {
     let (a, _b) = connected(&fabric(), 1);
@@ -1345,6 +1350,31 @@ const ROWS: &[Row] = &[
         device.alloc_pd().unwrap();
         all([device.reset().err()])
     }),
+    // pair-times
+    ("pair-times", "`NotFound`", || {
+        asked(|a, _| {
+            a.endpoint.close_pair(a.pair).unwrap();
+            SET_TIMES[0](a)
+        })
+    }),
+    ("pair-times", "`Refused` with `InvalidArgument`", || {
+        asked(|a, _| {
+            let times = PairTimes {
+                retry_cnt: Some(16),
+                ..PairTimes::default()
+            };
+            a.endpoint.set_pair_times(a.pair, times).err()
+        })
+    }),
+    ("pair-times", "`Refused` with `HardwareTimeout`", || {
+        without_gates(&SET_TIMES)
+    }),
+    (
+        "pair-times",
+        "`FirmwareTimeout`, `Restarted`, `Transport`",
+        || silenced(&SET_TIMES),
+    ),
+    ("pair-times", "`Malformed`", || malformed(&SET_TIMES)),
     // peers
     ("peers", "`NotFound`", || {
         all(PEER_CALLS.map(|call| {

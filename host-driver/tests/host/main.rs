@@ -30,6 +30,7 @@ mod revoke;
 mod sends;
 mod shared;
 mod timeouts;
+mod times;
 mod user_memory;
 mod waiting;
 mod windows;

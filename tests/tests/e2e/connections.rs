@@ -17,21 +17,21 @@ use posthorn_tests::wires::Wires;
 use sim::fabric::{LinkFilter, Passing};
 
 /// Cycles after which a connection is given up: longer than the firmware needs to repeat each of its frames a few times.
-const TIMEOUT: u32 = 2_000_000;
-const CREDITS: u16 = 4;
+pub(crate) const TIMEOUT: u32 = 2_000_000;
+pub(crate) const CREDITS: u16 = 4;
 
 /// A rank that has an endpoint and no pair.
-struct Stranger {
-    host: Host,
-    device: Device,
-    endpoint: Endpoint,
+pub(crate) struct Stranger {
+    pub(crate) host: Host,
+    pub(crate) device: Device,
+    pub(crate) endpoint: Endpoint,
     queue: CompletionQueue,
     _region: MemoryRegion,
     memory: Buffer,
 }
 
 impl Stranger {
-    fn open(host: &Host) -> Self {
+    pub(crate) fn open(host: &Host) -> Self {
         let device = Device::open(host.transport()).expect("a card");
         let domain = device.alloc_pd().expect("a domain");
         let endpoint = domain.endpoint().open().expect("an endpoint");
@@ -47,7 +47,7 @@ impl Stranger {
     }
 
     /// The addresses of all ranks' endpoints. All ranks must call it.
-    fn addresses(&self) -> Vec<EndpointAddress> {
+    pub(crate) fn addresses(&self) -> Vec<EndpointAddress> {
         let mine = self.endpoint.address().to_bytes().to_vec();
         let all = self.host.all_gather(mine).expect("all ranks");
         let address = |bytes: &Vec<u8>| bytes[..].try_into().expect("an address's length");
@@ -56,7 +56,7 @@ impl Stranger {
             .collect()
     }
 
-    fn meet(&self) {
+    pub(crate) fn meet(&self) {
         self.host.all_gather(Vec::new()).expect("all ranks");
     }
 
@@ -137,7 +137,7 @@ impl Stranger {
     }
 
     /// Both ranks send one message each and receive the other's.
-    fn greet(&mut self, pair: Pair) {
+    pub(crate) fn greet(&mut self, pair: Pair) {
         self.receive(pair, 10);
         let text = format!("from card {}", self.host.card());
         self.send(pair, text.as_bytes());

@@ -33,7 +33,7 @@ fn names(completions: &[WorkCompletion], status: WcStatus) -> Vec<u64> {
 }
 
 /// From the first frame of message 2 on, the wire is cut: for so many cycles for all, or for good for the frames of that connection.
-fn cut(cycles: Option<u64>) -> impl FnMut(Passing, &mut Vec<Passing>) + Send {
+pub(crate) fn cut(cycles: Option<u64>) -> impl FnMut(Passing, &mut Vec<Passing>) + Send {
     let mut since = None;
     move |passing, out: &mut Vec<Passing>| {
         let header = header(&passing).expect("a whole frame");

@@ -24,4 +24,5 @@ mod ready;
 mod replay;
 mod reset;
 mod revoke;
+mod times;
 mod traffic;

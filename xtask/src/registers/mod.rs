@@ -143,7 +143,7 @@ fn statuses() -> String {
 }
 
 /// Commands that concern pairs, which have a page of their own.
-const OF_PAIRS: [Command; 8] = [
+const OF_PAIRS: [Command; 9] = [
     Command::OpenPair,
     Command::ConnectPair,
     Command::ClosePair,
@@ -152,6 +152,7 @@ const OF_PAIRS: [Command; 8] = [
     Command::Accept,
     Command::Disconnect,
     Command::Reserve,
+    Command::SetPairTimes,
 ];
 
 fn commands() -> String {

@@ -3,7 +3,7 @@
 //! A test notices by an assertion about what was promised, [`promise!`] or [`promise_eq!`], of its own or of the gates that it runs on: a panic of
 //! any other kind is no notice.
 
-use crate::{agreement, commands, drains, grants, network, peers, rules};
+use crate::{agreement, commands, drains, grants, network, peers, rules, times};
 use firmware_core::Break;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -223,6 +223,15 @@ fn noticed_by(broken: Break) -> fn() {
         Break::GrantsOutliveRegion => grants::grants_end_with_their_region,
         Break::LateGrantBelieved => {
             grants::a_grant_is_cleared_until_the_gates_answer_in_time
+        }
+        Break::RoundTripIgnored | Break::AnswerTimeCounted | Break::AcceptorNotTimed => {
+            times::both_sides_have_their_time_out_from_the_round_trip
+        }
+        Break::TimesUnbounded => {
+            times::times_out_of_their_bounds_are_refused_and_change_nothing
+        }
+        Break::TimesNotTold => {
+            times::the_gates_go_by_what_a_host_chooses_whenever_it_does
         }
     }
 }

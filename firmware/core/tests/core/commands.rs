@@ -1517,10 +1517,11 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
         let (mut region, mut pair, mut key) = (0, 0, [0, 0]);
         for _ in 0..400 {
             let mut words: [u32; MAILBOX_WORDS] = std::array::from_fn(|_| rng.random_range(0..3));
-            words[0] = match rng.random_range(0..33) {
+            words[0] = match rng.random_range(0..35) {
                 code @ 0..19 => code,
                 19 => Command::SetRule.code().into(),
                 20 => Command::ClearRule.code().into(),
+                33.. => Command::SetPairTimes.code().into(),
                 code => u32::from(Command::Grant.code()) + (code - 21) % 6,
             };
             let command = Command::from_code(words[0] as u8);
@@ -1555,6 +1556,11 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
                     arguments[..3].copy_from_slice(&[key[0], key[1], pair]);
                 }
                 Some(Command::RevokePeer) => arguments[0] = pair,
+                Some(Command::SetPairTimes) => {
+                    arguments[0] = pair;
+                    arguments[2] += 10 * rng.random_range(0..3);
+                    arguments[5] %= 2;
+                }
                 _ => {}
             }
             if rng.random_ratio(1, 6) {

@@ -15,6 +15,7 @@ use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
 use abi::mailbox::{PairState, PeerState, Words};
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
+use abi::times::{RETRY_LIMIT_MOST, TIMEOUT_LOG2_LEAST, TIMEOUT_LOG2_MOST};
 use abi::wire::{FrameHeader, FrameType, HEADER_BYTES};
 use card_model::matching::Sizes as ListSizes;
 use card_model::memory::Pieces;
@@ -147,6 +148,14 @@ pub struct Gates {
 
 fn words<const N: usize>(data: &[u64]) -> [u64; N] {
     std::array::from_fn(|k| data.get(k).copied().unwrap_or(0))
+}
+
+/// Whether a pair can go by such times.
+fn check_times(setup: &PairSetup) {
+    let log2 = TIMEOUT_LOG2_LEAST..=TIMEOUT_LOG2_MOST;
+    promise!(log2.contains(&setup.timeout_log2));
+    promise!(setup.retry_limit <= RETRY_LIMIT_MOST);
+    promise!(setup.acknowledge_credits <= setup.local_credits);
 }
 
 fn is_later(epoch: u16, than: u16) -> bool {
@@ -363,6 +372,7 @@ impl Gates {
                     *last = setup.epoch;
                 }
                 promise!(setup.slots.is_multiple_of(RING_ALIGN));
+                check_times(&setup);
                 promise!((1..=16).contains(&setup.local_credits));
                 promise!((1..=16).contains(&setup.remote_credits));
                 let run = |setup: &PairSetup| {
@@ -393,6 +403,21 @@ impl Gates {
                     self.granted() <= sizes.unexpected,
                     "unexpected list oversubscribed"
                 );
+            }
+            Operation::PairTimes => {
+                pair_exists(index);
+                let setup = PairSetup::from_words(&words(data));
+                check_times(&setup);
+                if let Some(held) = self.pairs.get_mut(&index) {
+                    promise!(setup.acknowledge_credits <= held.setup.local_credits);
+                    held.setup = PairSetup {
+                        timeout_log2: setup.timeout_log2,
+                        retry_limit: setup.retry_limit,
+                        acknowledge_delay: setup.acknowledge_delay,
+                        acknowledge_credits: setup.acknowledge_credits,
+                        ..held.setup
+                    };
+                }
             }
             Operation::PairFail => {
                 let held = self.pairs.get_mut(&index);

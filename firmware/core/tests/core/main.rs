@@ -10,3 +10,4 @@ mod network;
 mod peers;
 mod rules;
 mod table;
+mod times;

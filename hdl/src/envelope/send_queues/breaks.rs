@@ -158,6 +158,21 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("never_gives_up").force::<SendQueues>("gives_up", "false"),
         // It waits as long each time.
         Break::new("never_waits_longer").force::<SendQueues>("patience", "quiet_for"),
+        // Whatever time-out a pair has, it has that of another.
+        Break::new("one_timeout_for_all").force::<SendQueues>("timeouts_over", "patience >> 11"),
+        // The times of a pair don't change.
+        Break::new("timeout_kept").force_if::<SendQueues>(
+            "setup_timeout",
+            "source.q.timeout_log2",
+            "is_times",
+        ),
+        Break::new("retry_limit_kept").force_if::<SendQueues>(
+            "setup_retries",
+            "source.q.retry_limit",
+            "is_times",
+        ),
+        // A pair whose times change is another.
+        Break::new("times_end_the_pair").force::<SendQueues>("is_times", "false"),
         // A send that can't be read again is passed over.
         Break::new("unreadable_passed_over").force_if::<SendQueues>(
             "refused_by_gather",

@@ -15,7 +15,7 @@ impl SendQueues {
             self.source_next.val().acknowledged - self.source_next.val().returned;
         self.in_use_before.next = self.source.q.val().taken - self.source.q.val().returned;
         self.credits_used_are_within_the_grant.ok.next = !self.write.val()
-            | (self.in_use_next.val() <= bit_cast::<32, 8>(self.source_next.val().granted))
+            | (self.in_use_next.val() <= bit_cast::<32, 5>(self.source_next.val().granted))
             | (self.in_use_next.val() <= self.in_use_before.val())
             | self.gives_put.val();
         self.returned_acknowledged_taken_are_in_order.ok.next = !self.write.val()

@@ -49,7 +49,7 @@ impl SendQueues {
             & self.no_result.val()
             & !self.walk_busy.val()
             & !self.fault_waits.q.val();
-        self.control_ready.next = self.own.val()
+        self.control_ready.next = self.control.valid.val()
             & self.no_result.val()
             & !self.walk_busy.val()
             & !self.awaits_result.q.val()

@@ -14,11 +14,19 @@
     reason = "the LogicStruct derive makes methods without documentation"
 )]
 
+use crate::config::JOBS;
 use crate::prelude::*;
 use crate::types::Progress;
 use abi::limits::MAX_CREDITS;
+use abi::times::{RETRY_LIMIT_MOST, TIMEOUT_LOG2_MOST};
 
-/// What is known of a pair.
+const _: () = assert!(JOBS < 1 << 5 && MAX_CREDITS < 1 << 5, "widths below");
+const _: () = assert!(
+    TIMEOUT_LOG2_MOST < 1 << 5 && RETRY_LIMIT_MOST < 1 << 4,
+    "widths below"
+);
+
+/// What is known of a pair: 251 bits, and seven block memories side by side have 252.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub(super) struct Source {
     pub connected: Bit,
@@ -33,8 +41,8 @@ pub(super) struct Source {
     pub status: Bits<8>,
     pub endpoint: Bits<8>,
     pub domain: Bits<8>,
-    /// Envelopes that the peer grants.
-    pub granted: Bits<8>,
+    /// Envelopes that the peer grants: `MAX_CREDITS` at most.
+    pub granted: Bits<5>,
     /// First place of its run of the descriptors, and the length less one.
     pub first: Bits<16>,
     pub last: Bits<6>,
@@ -44,11 +52,14 @@ pub(super) struct Source {
     pub may_put: Bit,
     /// Jobs that aren't answered yet: of sends that have their first turn, and of those that are given again.
     pub given: Bits<8>,
-    pub repeats: Bits<8>,
+    pub repeats: Bits<5>,
     /// Number of the send that is given next: `taken`, unless the pair goes back over its unacknowledged sends.
     pub turn: Bits<32>,
+    /// Log2 of its time-out, and the times that it goes back before it fails.
+    pub timeout_log2: Bits<5>,
+    pub retry_limit: Bits<4>,
     /// Times that it has gone back, or asked, since it heard of something.
-    pub tries: Bits<8>,
+    pub tries: Bits<4>,
     /// Credits taken.
     pub taken: Bits<32>,
     /// Sends that are safe at the peer.
@@ -161,8 +172,8 @@ impl Logic for Credit {
             - self.source.val().given;
         self.in_use.next =
             self.source.val().taken.get_bits::<8>(0) - self.source.val().returned.get_bits::<8>(0);
-        self.has_one.next = self.in_use.val() < self.source.val().granted;
-        self.has_two.next = self.in_use.val() + 1 < self.source.val().granted;
+        self.has_one.next = self.in_use.val() < bit_cast::<8, 5>(self.source.val().granted);
+        self.has_two.next = self.in_use.val() + 1 < bit_cast::<8, 5>(self.source.val().granted);
         self.window.next = self.source.val().taken.get_bits::<8>(0)
             - self.source.val().acknowledged.get_bits::<8>(0);
         self.room_one.next = self.window.val() < MAX_CREDITS;
@@ -202,8 +213,10 @@ impl Logic for Credit {
             - self.progress.val().credit.get_bits::<8>(0);
         self.held_kept.next = self.room_after.val();
         self.holds_more.next = self.moves_on.val()
-            & ((self.credits_fit.val() & (self.held_returned.val() > self.source.val().granted))
-                | (!self.credits_fit.val() & (self.held_kept.val() > self.source.val().granted)));
+            & ((self.credits_fit.val()
+                & (self.held_returned.val() > bit_cast::<8, 5>(self.source.val().granted)))
+                | (!self.credits_fit.val()
+                    & (self.held_kept.val() > bit_cast::<8, 5>(self.source.val().granted))));
         self.lies.next = self.holds_more.val()
             | (!self.moves_on.val() & !self.ahead.val().get_bit(31))
             | (!self.credits_fit.val() & !self.credit_ahead.val().get_bit(31));

@@ -22,7 +22,7 @@ impl SendQueues {
         self.gives_up.next = self.weighed.q.val().last_try;
         if self.hears_gap.val() & self.weighed.q.val().hears_more {
             self.tries.next = 1.into();
-            self.gives_up.next = !self.retry_limit.q.val().any();
+            self.gives_up.next = !self.source.q.val().retry_limit.any();
         }
         self.goes_back.next = false;
         self.tries_again.next = false;

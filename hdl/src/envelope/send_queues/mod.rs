@@ -65,8 +65,8 @@ use crate::config::{Config, JOBS};
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo, InOrder};
 use crate::types::{
-    CardSetup, Completion, ControlRequest, Fault, FetchedSend, Mark, PairReport, PairSetup,
-    Progress, Segments, SendJob, SendRequest, WriteCompletion,
+    Completion, ControlRequest, Fault, FetchedSend, Mark, PairReport, PairSetup, Progress,
+    Segments, SendJob, SendRequest, WriteCompletion,
 };
 use abi::control::Operation;
 use abi::limits::EAGER_MAX;
@@ -92,7 +92,7 @@ enum Step {
     Result,
     /// The pair has failed.
     Fault,
-    /// It is set, cleared or read.
+    /// It is set, cleared or read, or gets other times.
     Control,
     /// A frame of the peer.
     Progress,
@@ -282,8 +282,8 @@ pub struct SendQueues {
     moves_up: Signal<Local, Bit>,
 
     // Sends that are given again.
-    retry_limit: Reg<Bits<8>>,
     patience: Signal<Local, Bits<32>>,
+    timeouts_over: Signal<Local, Bits<32>>,
     doublings: Signal<Local, Bits<2>>,
     last_try: Signal<Local, Bit>,
     is_unreadable: Signal<Local, Bit>,
@@ -298,7 +298,7 @@ pub struct SendQueues {
     heard: Signal<Local, Bit>,
     tells_gap: Signal<Local, Bit>,
     hears_gap: Signal<Local, Bit>,
-    tries: Signal<Local, Bits<8>>,
+    tries: Signal<Local, Bits<4>>,
     gives_up: Signal<Local, Bit>,
     tries_again: Signal<Local, Bit>,
     goes_back: Signal<Local, Bit>,
@@ -333,7 +333,6 @@ pub struct SendQueues {
 
     // Time, questions and failures.
     now: Reg<Bits<32>>,
-    timeout: Reg<Bits<32>>,
     scan: Reg<Bits<16>>,
     scan_due: Reg<Bit>,
     quiet_for: Signal<Local, Bits<32>>,
@@ -357,18 +356,18 @@ pub struct SendQueues {
     fault_ready: Signal<Local, Bit>,
 
     // Control.
-    card: Signal<Local, CardSetup>,
     setup: Signal<Local, PairSetup>,
+    setup_timeout: Signal<Local, Bits<5>>,
+    setup_retries: Signal<Local, Bits<4>>,
     run_first: Signal<Local, Bits<16>>,
     run_length: Signal<Local, Bits<8>>,
     run_before: Signal<Local, Bits<8>>,
     run_last: Signal<Local, Bits<6>>,
     report: Signal<Local, PairReport>,
-    is_card: Signal<Local, Bit>,
     is_set: Signal<Local, Bit>,
     is_read: Signal<Local, Bit>,
+    is_times: Signal<Local, Bit>,
     ends_pair: Signal<Local, Bit>,
-    own: Signal<Local, Bit>,
     control_ready: Signal<Local, Bit>,
     /// The pair of the control request has jobs given: it is looked at again after the next answer.
     awaits_result: Reg<Bit>,
@@ -404,10 +403,10 @@ pub struct SendQueues {
 impl SendQueues {
     /// The control requests that it takes.
     pub const REQUESTS: &[Operation] = &[
-        Operation::CardSet,
         Operation::PairSet,
         Operation::PairClear,
         Operation::PairRead,
+        Operation::PairTimes,
     ];
 
     /// The queues of a card.

@@ -1,4 +1,4 @@
-//! A pair fails, is set, is cleared, or tells how it is.
+//! A pair fails, is set, is cleared, gets other times, or tells how it is.
 
 use super::credit::Source;
 use super::{SendQueues, Step};
@@ -17,17 +17,17 @@ impl SendQueues {
         self.request.next = self.sends.data.val().request;
         self.is_cancel.next = self.request.val().opcode == Opcode::CancelSend;
         self.is_put.next = self.request.val().opcode == Opcode::Put;
-        self.card.next = bit_cast::<128, 320>(self.control.data.val().data).into();
         self.setup.next = self.control.data.val().data.into();
+        self.setup_timeout.next = bit_cast::<5, 8>(self.setup.val().timeout_log2);
+        self.setup_retries.next = bit_cast::<4, 8>(self.setup.val().retry_limit);
         self.run_first.next = self.setup.val().sends_first;
         self.run_length.next = bits::<8>(1) << self.setup.val().sends_log2;
         self.run_before.next = self.run_length.val() - 1;
         self.run_last.next = self.run_before.val().get_bits::<6>(0);
-        self.is_card.next = self.control.data.val().operation == Operation::CardSet;
         self.is_set.next = self.control.data.val().operation == Operation::PairSet;
         self.is_read.next = self.control.data.val().operation == Operation::PairRead;
-        self.own.next = self.control.valid.val() & !self.is_card.val();
-        self.ends_pair.next = self.own.val() & !self.is_read.val();
+        self.is_times.next = self.control.data.val().operation == Operation::PairTimes;
+        self.ends_pair.next = self.control.valid.val() & !self.is_read.val() & !self.is_times.val();
         self.refused_by_gather.next = self.given.output_answer.val() != Status::Success;
         // The job's send ends: it is refused, or its pair failed while Gather had it.
         self.answer_ends.next = !self.given.output.data.val().again
@@ -65,18 +65,14 @@ impl SendQueues {
     pub(super) fn serve(&mut self) {
         self.report.next = PairReport::default();
         self.control_result.next = 0.into();
-        self.control.ready.next = self.control.valid.val() & !self.own.val();
-        if self.control.valid.val() & self.is_card.val() {
-            self.timeout.d.next = self.card.val().acknowledge_timeout;
-            self.retry_limit.d.next = self.card.val().retry_limit;
-        }
+        self.control.ready.next = false;
         if self.deciding.q.val() == Step::Control {
             if self.is_read.val() {
                 if self.source.q.val().connected & self.weighed.q.val().in_range {
                     self.report.next.state = PairState::Connected;
                     if self.has_credit.val() {
-                        self.report.next.available =
-                            self.source.q.val().granted - self.weighed.q.val().in_use;
+                        self.report.next.available = bit_cast::<8, 5>(self.source.q.val().granted)
+                            - self.weighed.q.val().in_use;
                     }
                     self.report.next.unacknowledged = self.weighed.q.val().unacknowledged;
                     self.report.next.waiting = self.source.q.val().count;
@@ -87,6 +83,11 @@ impl SendQueues {
                 }
                 self.control_result.next = self.report.val().into();
                 self.control.ready.next = true;
+            } else if self.is_times.val() {
+                self.control.ready.next = true;
+                self.write.next = self.source.q.val().connected & self.weighed.q.val().in_range;
+                self.source_next.next.timeout_log2 = self.setup_timeout.val();
+                self.source_next.next.retry_limit = self.setup_retries.val();
             } else if self.weighed.q.val().in_range & self.has_given.val() {
                 self.dropped.valid.next = true;
                 self.dropped.data.next = self.pair.q.val();
@@ -113,7 +114,10 @@ impl SendQueues {
                         self.source_next.next.domain = self.setup.val().domain;
                         self.source_next.next.first = self.run_first.val();
                         self.source_next.next.last = self.run_last.val();
-                        self.source_next.next.granted = self.setup.val().remote_credits;
+                        self.source_next.next.timeout_log2 = self.setup_timeout.val();
+                        self.source_next.next.retry_limit = self.setup_retries.val();
+                        self.source_next.next.granted =
+                            bit_cast::<5, 8>(self.setup.val().remote_credits);
                         if self.setup.val().remote_credits > MAX_CREDITS {
                             self.source_next.next.granted = MAX_CREDITS;
                         }

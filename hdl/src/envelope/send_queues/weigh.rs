@@ -30,11 +30,12 @@ impl SendQueues {
             self.doublings.next = self.source.q.val().tries.get_bits::<2>(0);
         }
         self.patience.next = self.quiet_for.val() >> self.doublings.val();
+        self.timeouts_over.next = self.patience.val() >> self.source.q.val().timeout_log2;
         self.late.next = self.is_sound.val()
-            & self.timeout.q.val().any()
-            & (self.patience.val() >= self.timeout.q.val());
+            & self.source.q.val().timeout_log2.any()
+            & self.timeouts_over.val().any();
         self.is_unreadable.next = self.source.q.val().unreadable & !self.source.q.val().failed;
-        self.last_try.next = self.source.q.val().tries >= self.retry_limit.q.val();
+        self.last_try.next = self.source.q.val().tries >= self.source.q.val().retry_limit;
         self.is_back.next = self.source.q.val().turn != self.source.q.val().taken;
         self.repeats_left.next =
             self.is_back.val() & (self.source.q.val().turn != self.credit.sent.val());

@@ -19,7 +19,7 @@ impl Acknowledge {
         self.fault.ready.next = self.step.q.val() == Step::Fault;
         self.sink_update.ready.next = self.step.q.val() == Step::Update;
         self.mark.ready.next = self.step.q.val() == Step::Mark;
-        self.control.ready.next = self.is_card.val();
+        self.control.ready.next = false;
 
         // The number of freed envelopes and the window of refusals, one message later.
         self.one_freed.next = self.held.val().freed + 1;
@@ -37,10 +37,15 @@ impl Acknowledge {
         match self.step.q.val() {
             Step::Control => {
                 // A frame that has just begun still writes what it carries.
-                if self.carrying.q.val()
-                    | (self.lookup_begins.val() & (self.lookup_pair.val() == self.pair.q.val()))
+                if !self.is_times.val()
+                    & (self.carrying.q.val()
+                        | (self.lookup_begins.val()
+                            & (self.lookup_pair.val() == self.pair.q.val())))
                 {
                     self.step.d.next = Step::Control;
+                } else if self.is_times.val() {
+                    self.control.ready.next = true;
+                    self.write.next = self.known.val() & self.held.val().connected;
                 } else {
                     self.control.ready.next = true;
                     self.write.next = self.known.val();
@@ -57,6 +62,9 @@ impl Acknowledge {
                     }
                     self.sink.next.connected = self.is_set.val();
                 }
+                self.sink.next.delay = self.setup.val().acknowledge_delay;
+                self.sink.next.waiting_credits =
+                    bit_cast::<5, 8>(self.setup.val().acknowledge_credits);
             }
             Step::Fault => {
                 if self.sound.val() {

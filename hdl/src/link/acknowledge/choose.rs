@@ -11,14 +11,9 @@ impl Acknowledge {
             & self.numbers.initialized.val()
             & self.said.initialized.val();
         self.now.d.next = self.now.q.val() + 1;
-        self.card.next = bit_cast::<128, 320>(self.control.data.val().data).into();
         self.setup.next = self.control.data.val().data.into();
-        self.is_card.next = self.control.data.val().operation == Operation::CardSet;
+        self.is_times.next = self.control.data.val().operation == Operation::PairTimes;
         self.is_set.next = self.control.data.val().operation == Operation::PairSet;
-        self.own.next = self.control.valid.val() & !self.is_card.val();
-        if self.control.valid.val() & self.is_card.val() {
-            self.delay.d.next = self.card.val().acknowledge_delay;
-        }
 
         // What a frame that has just begun carries is known two cycles later, and one that is offered may carry all.
         self.said_is_known.next = !self.lookup_begins.val() & !self.carrying.q.val();
@@ -27,7 +22,7 @@ impl Acknowledge {
         self.gathered_pair.next = self.turns.output.data.val();
 
         self.address.next = self.turns.output.data.val();
-        if self.own.val() {
+        if self.control.valid.val() {
             self.address.next = self.control.data.val().index;
         } else if self.fault.valid.val() {
             self.address.next = self.fault.data.val().pair;
@@ -39,7 +34,7 @@ impl Acknowledge {
         self.step.d.next = Step::Choose;
         if (self.step.q.val() == Step::Choose) & self.initialized.val() {
             self.pair.d.next = self.address.val();
-            if self.own.val() {
+            if self.control.valid.val() {
                 self.step.d.next = Step::Control;
             } else if self.fault.valid.val() {
                 self.step.d.next = Step::Fault;

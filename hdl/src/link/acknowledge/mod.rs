@@ -32,13 +32,13 @@ mod turn;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{Fifo, Table};
-use crate::types::{CardSetup, ControlFrame, ControlRequest, Fault, Mark, PairSetup, SinkUpdate};
+use crate::types::{ControlFrame, ControlRequest, Fault, Mark, PairSetup, SinkUpdate};
 use abi::control::Operation;
 use abi::limits::MAX_CREDITS;
 
 const _: () = assert!(MAX_CREDITS < 1 << 5, "widths below");
 
-/// What is kept of a pair. With 108 bits it fills three block memories side by side.
+/// What is kept of a pair: 130 bits, and four block memories side by side have 144.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Sink {
     accepted: Bits<32>,
@@ -63,6 +63,9 @@ struct Sink {
     queued: Bit,
     /// When the numbers first changed after the last frame that carried them.
     since: Bits<16>,
+    /// Cycles for which they wait for a frame of the pair, and credits that wait with them, at most.
+    delay: Bits<16>,
+    waiting_credits: Bits<5>,
 }
 
 /// What a frame carries.
@@ -86,7 +89,7 @@ struct Said {
 enum Step {
     /// The next operation is being chosen, and its pair read.
     Choose,
-    /// The pair is set or cleared.
+    /// The pair is set or cleared, or gets other times.
     Control,
     /// It has failed.
     Fault,
@@ -179,8 +182,6 @@ pub struct Acknowledge {
     #[is(Fifo::new(config.pairs + 1))]
     turns: Fifo<Bits<16>>,
     push: Signal<Local, Bit>,
-    /// Cycles for which numbers wait for a frame of their pair.
-    delay: Reg<Bits<16>>,
     waited: Signal<Local, Bits<16>>,
     waited_enough: Signal<Local, Bit>,
     unsaid_credits: Signal<Local, Bits<8>>,
@@ -196,11 +197,9 @@ pub struct Acknowledge {
     outlived: Signal<Local, Bit>,
 
     // Control.
-    card: Signal<Local, CardSetup>,
     setup: Signal<Local, PairSetup>,
-    is_card: Signal<Local, Bit>,
     is_set: Signal<Local, Bit>,
-    own: Signal<Local, Bit>,
+    is_times: Signal<Local, Bit>,
 
     // What must hold.
     used: Signal<Local, Bits<32>>,
@@ -213,8 +212,11 @@ pub struct Acknowledge {
 
 impl Acknowledge {
     /// The control requests that it takes.
-    pub const REQUESTS: &[Operation] =
-        &[Operation::CardSet, Operation::PairSet, Operation::PairClear];
+    pub const REQUESTS: &[Operation] = &[
+        Operation::PairSet,
+        Operation::PairClear,
+        Operation::PairTimes,
+    ];
 
     /// The block of a card.
     pub fn new(config: &Config) -> Self {

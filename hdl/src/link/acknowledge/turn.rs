@@ -1,7 +1,7 @@
 //! A pair's turn: whether its numbers go alone, wait for a frame of its own messages, or have gone already; and the offer of the frame.
 //!
-//! Numbers wait while a message of the pair waits for its frame, or any message for the wire, until half of the pair's credits wait with them or `acknowledge_delay` of `CardSetup`
-//! has passed.
+//! Numbers wait while a message of the pair waits for its frame, or any message for the wire, until as many credits wait with them
+//! as the pair's setup says, or its `acknowledge_delay` has passed.
 
 use super::{Acknowledge, Step};
 use crate::prelude::*;
@@ -13,9 +13,9 @@ impl Acknowledge {
         self.unsaid_credits.next =
             bit_cast::<8, 32>(self.held.val().freed) - self.said_before.val().freed;
         self.many_credits.next =
-            self.unsaid_credits.val() >= bit_cast::<8, 5>(self.held.val().granted >> 1);
+            self.unsaid_credits.val() >= bit_cast::<8, 5>(self.held.val().waiting_credits);
         self.waited.next = self.now.q.val() - self.held.val().since;
-        self.waited_enough.next = self.waited.val() >= self.delay.q.val();
+        self.waited_enough.next = self.waited.val() >= self.held.val().delay;
         self.waits.next = (self.gathered.val() | self.wire_busy.val())
             & !self.many_credits.val()
             & !self.waited_enough.val()
