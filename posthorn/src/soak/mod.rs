@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use host_driver::WatchOptions;
 use host_driver::transport::Transport;
 use sim::fabric::LinkFilter;
 use sim::fault::{FaultCount, FaultPlan, Faults, Killed, process};
@@ -42,9 +43,23 @@ pub struct Run {
     pub messages: u64,
     /// Cycle in which the ranks, which are connected then, begin.
     pub connected: u64,
+    /// How the cards watch the peers of their ranks: patient enough for all that the plan has happen to a peer that lives.
+    pub watch: WatchOptions,
     /// What goes wrong. Nobody is killed before the ranks begin.
     pub plan: FaultPlan,
 }
+
+/// For links that cut nobody off: a peer that is silent has failed after some 200,000 cycles.
+pub const WATCH: WatchOptions = WatchOptions {
+    interval: 1 << 15,
+    timeout: 1 << 17,
+    believe_peers: false,
+};
+/// For links that do, for as long as a card's own patience lasts: 55 time-outs.
+const PATIENT: WatchOptions = WatchOptions {
+    timeout: 1 << 18,
+    ..WATCH
+};
 
 impl Run {
     /// The run of a seed: 2 to 4 cards; in one of three a process or a card is killed.
@@ -60,6 +75,7 @@ impl Run {
             cards,
             messages: 100,
             connected: CONNECTED,
+            watch: PATIENT,
             plan,
         }
     }
@@ -141,6 +157,7 @@ pub fn rank(
         credits: run.credits(),
         any_source: (run.seed >> me) % 2 == 1,
         dawdle: 2000 * (run.seed % 2),
+        watch: run.watch,
         may_fail,
     };
     let goals = |of: &dyn Fn(usize) -> u64| -> Vec<u64> {

@@ -14,7 +14,7 @@ use host_driver::transport::{PauseResult, Transport, TransportError};
 use host_driver::{
     Access, Buffer, Cause, CommandError, CompletionQueue, Device, Endpoint, OpenError, Pair,
     PairAddress, PostError, ProtectionDomain, Refused, Request, Source, TaggedReceive, TaggedSend,
-    WaitError, WcKind, WcStatus, WorkCompletion,
+    WaitError, WatchOptions, WcKind, WcStatus, WorkCompletion,
 };
 
 use crate::payload::MessageId;
@@ -22,10 +22,8 @@ use crate::replay::{PlayError, Wireup};
 
 /// Cycles without a completion after which the rank is stuck: several times what a card takes to give a silent peer up.
 pub const PATIENCE: u64 = 2_000_000;
-/// Cycles without a completion after which a rank that only receives sends a message, to learn whether its peers are alive.
-const PING_AFTER: u64 = 50_000;
-/// Number of such a message.
-const PING: u64 = u64::MAX;
+/// Cycles after which a rank that waits looks whether it is stuck.
+const LOOK_AFTER: u64 = 500_000;
 /// Sends of a rank that may be outstanding to each peer.
 const SENDS: usize = 6;
 /// Receives of a rank that may be posted for each peer.
@@ -90,6 +88,8 @@ pub struct Habits {
     pub any_source: bool,
     /// Now and then it does nothing for up to so many cycles.
     pub dawdle: u64,
+    /// How its card watches its peers: by that alone a rank that only receives learns that one has failed.
+    pub watch: WatchOptions,
     /// Peers that may fail. Others must not.
     pub may_fail: Vec<bool>,
 }
@@ -151,8 +151,6 @@ struct Peer {
     sends: usize,
     receives: usize,
     failed: bool,
-    /// A ping to it is outstanding, or was sent: one is enough for its pair.
-    pinged: bool,
 }
 
 /// A rank.
@@ -221,6 +219,7 @@ impl Worker {
         let device = Device::open(transport)?;
         let pd = device.alloc_pd()?;
         let endpoint = pd.endpoint().completion_queue(ENTRIES).open()?;
+        endpoint.watch_peers(habits.watch)?;
         let slots = (SENDS + 1 + RECEIVES) * ranks;
         let (_, mut memory) = pd.reg_mr(slots * habits.longest.max(1), Access::ReadWrite)?;
         let longest = habits.longest.max(1);
@@ -234,7 +233,6 @@ impl Worker {
             sends: 0,
             receives: 0,
             failed: false,
-            pinged: false,
         };
         Ok(Self {
             queue: endpoint.completion_queue(),
@@ -278,7 +276,7 @@ impl Worker {
             peer.pair = Some(pair);
             (peer.goal, peer.sent, peer.posted) = (0, 0, 0);
             (peer.came, peer.received) = (0, 0);
-            (peer.failed, peer.pinged) = (false, false);
+            peer.failed = false;
             addresses.push((rank, address.to_bytes()));
         }
         for (rank, bytes) in wireup.exchange(&addresses)? {
@@ -357,7 +355,7 @@ impl Worker {
                 self.cancel_receives()?;
             }
             let now = self.now();
-            match self.queue.wait(PING_AFTER) {
+            match self.queue.wait(LOOK_AFTER) {
                 Ok(completion) => {
                     last = self.now();
                     self.take(completion)?;
@@ -372,7 +370,6 @@ impl Worker {
                     if now > last + PATIENCE {
                         return wrong(self.waits(now - last));
                     }
-                    self.ping()?;
                 }
                 Err(WaitError::Transport(TransportError::Closed)) => return Err(Failure::Stopped),
                 Err(error) => return wrong(error.to_string()),
@@ -524,10 +521,7 @@ impl Worker {
 
     /// Sends a rank a message. False if there is no room.
     fn send(&mut self, rank: usize, number: u64) -> Result<bool, Failure> {
-        let (id, tag, length) = match number {
-            PING => (self.message(self.rank, rank, 0).0, u64::MAX, 0),
-            _ => self.message(self.rank, rank, number),
-        };
+        let (id, tag, length) = self.message(self.rank, rank, number);
         let (Some(pair), Some(mut rest)) = (self.peers[rank].pair, self.slots.pop()) else {
             return Ok(false);
         };
@@ -581,24 +575,6 @@ impl Worker {
             PostError::Transport(TransportError::Closed) => Err(Failure::Stopped),
             _ => Ok(false),
         }
-    }
-
-    /// Sends each peer that owes messages, and that nothing is outstanding to, one that says nothing: if it is silent for good, the pair fails.
-    fn ping(&mut self) -> Result<(), Failure> {
-        for rank in 0..self.peers.len() {
-            let peer = &self.peers[rank];
-            let waits = peer.came < peer.goal || peer.receives > 0;
-            if waits
-                && !peer.failed
-                && !peer.pinged
-                && peer.pair.is_some()
-                && peer.sends == 0
-                && self.send(rank, PING)?
-            {
-                self.peers[rank].pinged = true;
-            }
-        }
-        Ok(())
     }
 
     fn events(&mut self) -> Result<(), Failure> {
@@ -684,7 +660,7 @@ impl Worker {
                     None => self.receives -= 1,
                 }
                 let told = match (status, peer) {
-                    (WcStatus::Success, _) => self.received(&completion)?,
+                    (WcStatus::Success, _) => Some(self.received(&completion)?),
                     (WcStatus::Cancelled, None) => None,
                     (
                         WcStatus::PeerFailed | WcStatus::LinkError | WcStatus::PeerClosed,
@@ -715,14 +691,11 @@ impl Worker {
     }
 
     /// Checks a message.
-    fn received(&mut self, completion: &WorkCompletion) -> Result<Option<(usize, u64)>, Failure> {
+    fn received(&mut self, completion: &WorkCompletion) -> Result<(usize, u64), Failure> {
         let Some(source) = self.peer(completion.pair) else {
             return wrong("a message has no source");
         };
         let number = completion.immediate;
-        if number == PING {
-            return Ok(None);
-        }
         let (id, tag, length) = self.message(source, self.rank, number);
         let told = (completion.match_bits, completion.length);
         if told != (tag, length as u64) {
@@ -741,7 +714,7 @@ impl Worker {
         self.tally.messages += 1;
         self.tally.bytes += length as u64;
         self.messages.fetch_add(1, Ordering::Relaxed);
-        Ok(Some((source, number)))
+        Ok((source, number))
     }
 
     /// Looks at the receives in the order in which they were posted: those of each pair took its messages in the order sent, none twice and none left out.
@@ -786,8 +759,7 @@ impl Worker {
     pub fn await_credits(&self, credits: u32) -> Result<(), Failure> {
         let deadline = self.now() + PATIENCE;
         let lives = |rank: usize| !self.habits.may_fail.get(rank).copied().unwrap_or(false);
-        let lasting = |(rank, peer): &(usize, &Peer)| lives(*rank) && !peer.pinged;
-        for (rank, peer) in self.alive().filter(lasting) {
+        for (rank, peer) in self.alive().filter(|&(rank, _)| lives(rank)) {
             let Some(pair) = peer.pair else { continue };
             loop {
                 let status = self.endpoint.query_pair(pair)?;

@@ -14,8 +14,8 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use posthorn::soak::Run;
 use posthorn::soak::worker::{Failure, Tally};
+use posthorn::soak::{Run, WATCH};
 use posthorn_tests::cards::{GatesOnly, cards, modelled_under, passes_with};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -27,8 +27,8 @@ const CONNECTED: [u64; 2] = [60_000, 200_000];
 /// Cycles in which somebody is killed, behind that: those that the traffic takes, and some more.
 const TRAFFIC: u64 = 20_000;
 /// Cycles from the kill, or from the end of the survivors' work, to the last completion that depends on the killed: 55 time-outs of a card that goes on sending
-/// in vain, and before that what a rank waits until it asks whether a silent peer is alive.
-const BOUND: u64 = 450_000;
+/// in vain, or five looks of a card that watches a silent peer, each a quarter of its interval late at most; and some more until the host looks.
+const BOUND: u64 = 300_000;
 
 /// Two to four cards of which one, or its process, is killed; links are as they should be, or lose, repeat, change and delay.
 fn deadly(seed: u64, connected: u64, messages: u64) -> Run {
@@ -64,6 +64,7 @@ fn deadly(seed: u64, connected: u64, messages: u64) -> Run {
         cards,
         messages,
         connected,
+        watch: WATCH,
         plan,
     }
 }

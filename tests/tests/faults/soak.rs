@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use posthorn::soak::Run;
 use posthorn::soak::worker::Tally;
+use posthorn::soak::{Run, WATCH};
 use posthorn_tests::cards::{GatesOnly, cards, modelled_under, passes_with};
 use sim::fabric::LinkFilter;
 use sim::fault::{FaultCount, FaultPlan, Faults, LinkFault};
@@ -29,6 +29,7 @@ fn run(seed: u64, cards: usize, messages: u64, connected: u64) -> Run {
         cards,
         messages,
         connected,
+        watch: WATCH,
         plan: one_of_a_hundred(),
     }
 }
