@@ -229,7 +229,7 @@ impl Granted {
             region_tag: like.tag ^ u32::from(rng.random_bool(0.05)),
             holder,
             rights: [4, 4, 8, 12][rng.random_range(0..4)],
-            flags: u8::from(shared) * GRANT_SHARED | u8::from(one_shot) * GRANT_ONE_SHOT,
+            flags: (u8::from(shared) * GRANT_SHARED) | (u8::from(one_shot) * GRANT_ONE_SHOT),
             ..GrantSetup::default()
         };
         self.0.retain(|(other, _)| *other != row);
@@ -242,7 +242,7 @@ impl Granted {
 
     /// There is none of this key any more. Its row is named now and then all the same.
     fn forget(&mut self, key: u64) {
-        if key % 8 != 0 {
+        if !key.is_multiple_of(8) {
             self.0
                 .retain(|(row, grant)| remote_key(*row, grant.tag) != key);
         }
