@@ -10,6 +10,7 @@ mod completion_queues;
 mod connections;
 mod credits;
 mod determinism;
+mod drain;
 mod failures;
 mod firmware;
 mod hostile;
