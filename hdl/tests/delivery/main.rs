@@ -46,12 +46,13 @@ fn live(mut world: World, rng: &mut ChaCha8Rng, cycles: u32) -> World {
     for cycle in 0..cycles {
         if cycle % 8192 == 0 {
             world.mood = [Mood::Mixed, Mood::Hoard][rng.random_range(0..2)];
-            world.put_or_not(rng.random());
+            world.put_or_not(rng.random_ratio(1, 3));
         }
         world.cycle();
     }
     world.settle();
     world.receive_all();
+    world.close_a_pair_with_a_claim();
     world.fill_all_slots();
     world.receive_all();
     world.take_down();

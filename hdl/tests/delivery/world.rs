@@ -583,6 +583,34 @@ impl World {
         self.control(Control::PairSet(bad));
     }
 
+    /// Claims a message of a pair that is connected, if there is one, and closes the pair.
+    pub fn close_a_pair_with_a_claim(&mut self) {
+        self.mood = Mood::Quiet;
+        let lives = |pair: &u16| {
+            let state = self.reference.pair(*pair);
+            state.is_some_and(|state| state.failed.is_none())
+        };
+        let bad = self.pair_with_bad_slots();
+        let Some(pair) = self
+            .pairs
+            .into_iter()
+            .find(|pair| lives(pair) && *pair != bad)
+        else {
+            return;
+        };
+        self.offer_message_of(pair, vec![5; 9]);
+        self.settle();
+        let mut request = self.request(Opcode::Claim);
+        (request.pair, request.ignore_bits) = (pair, u64::MAX);
+        for context in 0..2 {
+            self.list = Some((self.endpoint_of(pair), ListRequest { context, ..request }));
+            self.settle();
+            request.request = request.request.wrapping_add(1);
+        }
+        self.control(Control::PairClear(pair));
+        self.control(Control::PairSet(pair));
+    }
+
     /// Posts receives of a pair of endpoint 0 until one waits for room. Returns its handle.
     fn fill_the_list(&mut self, pair: u16) -> u32 {
         loop {
@@ -697,7 +725,7 @@ impl World {
             2 => key = remote_key(own + PAIRS as u16, self.grant_tag(own + PAIRS as u16)),
             3 => offset = UNGRANTED - 1,
             4 => offset = end - length + 1,
-            5 => offset = u64::MAX - length + 1,
+            5 => offset = 0_u64.wrapping_sub(length),
             6 => offset = end - length,
             _ => {}
         }

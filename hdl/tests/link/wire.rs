@@ -106,7 +106,10 @@ impl Wire {
         let mut words = std::mem::take(&mut self.leaving);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let header = FrameHeader::parse(&bytes).expect("a whole header");
-        let spared = self.spares_messages && header.frame_type == FrameType::Eager.code();
+        let spared = self.spares_messages
+            && [FrameType::Eager, FrameType::Put]
+                .map(FrameType::code)
+                .contains(&header.frame_type);
         let fates = [Fate::Lost, Fate::Damaged, Fate::Repeated, Fate::Delayed];
         let fate = match self.trouble > 0 && !spared && rng.random_ratio(1, self.trouble) {
             _ if self.cut.contains(&header.source_pair) => Fate::Lost,

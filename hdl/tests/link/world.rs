@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{CardSetup, Operation, PairSetup, RIGHT_LOCAL_READ, equal_sends_log2};
 use abi::event::Cause;
+use abi::limits::MAX_CREDITS;
 use abi::request::{FLAG_READY, INLINE_BYTES, Opcode, SendRequest};
 use abi::status::Status;
 use abi::wire::{FrameHeader, FrameType, TRAILER_BYTES};
@@ -119,6 +120,8 @@ struct Link {
     since: u64,
     /// Credits by the monitors: taken, returned; accepted, freed.
     source: [[u32; 2]; 2],
+    /// As many numbers of each direction as may be in use: the credits, or what puts have come to.
+    limit: [u32; 2],
     sink: [[u32; 2]; 2],
     /// The last message that arrived.
     last: [Option<usize>; 2],
@@ -150,7 +153,10 @@ impl Link {
             refused: 0,
             ..taken.header
         };
-        if header.frame_type != FrameType::Eager.code() {
+        if ![FrameType::Eager, FrameType::Put]
+            .map(FrameType::code)
+            .contains(&header.frame_type)
+        {
             assert_eq!(header.sequence, self.controls[s], "of a control frame");
             self.controls[s] += 1;
             return;
@@ -312,6 +318,7 @@ impl World {
             statuses: [Status::Success; 2],
             events: [0; 2],
             since: 0,
+            limit: [0; 2],
             source: [[0; 2]; 2],
             sink: [[0; 2]; 2],
             last: [None; 2],
@@ -1091,7 +1098,17 @@ impl World {
         let sink = seen("sink", ["accepted", "freed"]);
         if let Some((pair, numbers)) = source {
             let index = self.link_of(s, pair);
-            self.links[index].source[s] = numbers;
+            // A put takes a number without a credit, and nothing else does.
+            let put = bench.get("monitor_source_put") != 0;
+            let link = &mut self.links[index];
+            let granted = link.granted(s);
+            let in_use = |[taken, returned]: [u32; 2]| taken.wrapping_sub(returned);
+            let may_be = match put {
+                true => in_use(numbers).min(granted + u32::from(MAX_CREDITS)),
+                false => in_use(link.source[s]),
+            };
+            link.limit[s] = may_be.max(granted);
+            link.source[s] = numbers;
         }
         if let Some((pair, numbers)) = sink {
             let index = self.link_of(s, pair);
@@ -1100,7 +1117,7 @@ impl World {
     }
 
     /// The invariant of the credits, at every cycle: the sum of what is owned, in flight, queued and on
-    /// the way back is what was granted.
+    /// the way back is what was granted, but for what puts have taken.
     fn check_credits(&self) {
         let up = |link: &&Link| link.state == State::Open && link.failed == [false; 2];
         for link in self.links.iter().filter(up) {
@@ -1112,7 +1129,7 @@ impl World {
                     returned <= freed
                         && freed <= accepted
                         && accepted <= taken
-                        && taken <= returned + granted,
+                        && taken <= returned + link.limit[direction].max(granted),
                     "credits of {:?}, direction {direction}: {returned} {freed} {accepted} {taken}, {granted} granted",
                     link.pairs
                 );

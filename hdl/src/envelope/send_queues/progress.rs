@@ -34,7 +34,9 @@ impl SendQueues {
                 self.source_next.next.acknowledged = self.weighed.q.val().acknowledged;
                 self.source_next.next.returned = self.weighed.q.val().returned;
                 self.changed.next = self.weighed.q.val().gets_credit;
+                // It may have lost a turn that came while this waited.
                 self.push.next = (((self.weighed.q.val().gets_credit
+                    | self.has_credit.val()
                     | (self.weighed.q.val().hears_more & self.source.q.val().may_put))
                     & self.source.q.val().count.any())
                     | self.weighed.q.val().goes_back)
