@@ -218,7 +218,8 @@ impl CreditMonitor {
                     let most = end.credits + u32::from(MAX_CREDITS);
                     let may_be = match put {
                         true => taken.wrapping_sub(returned).min(most),
-                        false => before,
+                        // What was never allowed is not allowed the next time.
+                        false => before.min(end.limit),
                     };
                     end.limit = may_be.max(end.credits);
                     (end.taken, end.returned) = (taken, returned);

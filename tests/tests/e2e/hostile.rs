@@ -84,8 +84,8 @@ const CASES: &[Case] = {
         ("a flag that there isn't", TypeErrors, |f| {
             edit(f, |h| h.flags |= 2)
         }),
-        ("type 0x11", TypeErrors, |f| {
-            edit(f, |h| h.frame_type = 0x11)
+        ("type 0x1f", TypeErrors, |f| {
+            edit(f, |h| h.frame_type = 0x1f)
         }),
         ("type 0x20", TypeErrors, |f| {
             edit(f, |h| h.frame_type = 0x20)
