@@ -16,7 +16,7 @@
 //!
 //! **Why takeover is safe.** What was decided was accepted by all that lived. So whoever lives has it, the next coordinator gets it in each report, and proposes it again.
 //!
-//! Messages may be lost, repeated and late: each says a state, and is sent again until the state that it asks for is reached ([`Agreement::wanted`]).
+//! Messages may be lost, repeated and late: each says a state, and is sent again until the state that it asks for is reached ([`Agreement::asking`]).
 
 use crate::card::Break;
 
@@ -28,6 +28,15 @@ pub type Ranks = u64;
 
 pub(crate) const fn bit(rank: u8) -> Ranks {
     1 << rank
+}
+
+/// The ranks whose bits are set, upwards.
+pub(crate) fn each(mut ranks: Ranks) -> impl Iterator<Item = u8> {
+    core::iter::from_fn(move || {
+        let rank = (ranks != 0).then(|| ranks.trailing_zeros() as u8)?;
+        ranks &= ranks - 1;
+        Some(rank)
+    })
 }
 
 /// A set of failed members that was proposed, and by whom.
@@ -111,6 +120,11 @@ impl Agreement {
         // It may be the only one that lives.
         begun.advance(broken);
         begun
+    }
+
+    /// All members, those that have failed included.
+    pub const fn members(&self) -> Ranks {
+        self.members
     }
 
     /// The set, once it is decided.
@@ -259,28 +273,30 @@ impl Agreement {
         }
     }
 
-    /// What it asks of a member now, again until that is reached: each is to be answered. A member that waits for its coordinator asks it too, and so finds out whether it lives.
-    pub fn wanted(&self, to: u8) -> Option<Message> {
-        let member = bit(to) & self.live() & !bit(self.rank);
-        if member == 0 {
-            return None;
-        }
+    /// Whom it asks now, a bit for each rank, and what: all of them the same, again until that is reached. Each is to answer. A member that waits for its coordinator asks it
+    /// too, and so finds out whether it lives.
+    pub fn asking(&self) -> (Ranks, Message) {
         if !self.coordinates() {
-            let waits = self.decided.is_none() && to == self.coordinator();
-            return waits.then(|| Message::Report(self.report()));
+            let asked = match self.decided {
+                None => bit(self.coordinator()),
+                Some(_) => 0,
+            };
+            return (asked, Message::Report(self.report()));
         }
+        let others = self.live() & !bit(self.rank);
         match (self.decided, self.offered) {
-            (Some(_), _) if self.knows & member != 0 => None,
-            (Some(failed), _) => Some(Message::Commit(failed)),
+            (Some(failed), _) => (others & !self.knows, Message::Commit(failed)),
             (None, Some(own)) if own.ballot == self.rank => {
-                let awaited = self.accepts & member == 0;
-                awaited.then_some(Message::Propose(own.failed))
+                (others & !self.accepts, Message::Propose(own.failed))
             }
-            (None, _) => {
-                let awaited = self.reported & member == 0;
-                awaited.then_some(Message::Ask(self.failed))
-            }
+            (None, _) => (others & !self.reported, Message::Ask(self.failed)),
         }
+    }
+
+    /// What it asks of a member now.
+    pub fn wanted(&self, to: u8) -> Option<Message> {
+        let (asked, message) = self.asking();
+        (asked & bit(to) != 0).then_some(message)
     }
 
     /// What it answers a member whose message asked, once that has been [received](Self::receive). What is decided is told to those too that are taken to have

@@ -12,7 +12,7 @@
 //!
 //! What has ended is remembered, for members that haven't heard of it, until its place is needed.
 
-use crate::agreement::{Agreement, MOST_MEMBERS, Message, Proposal, Ranks, Report, bit};
+use crate::agreement::{Agreement, MOST_MEMBERS, Message, Proposal, Ranks, Report, bit, each};
 use crate::argument::{BUSY, NOT_FOUND, Refusal, narrow};
 use crate::card::{Break, Card};
 use crate::connection::{Cause, State};
@@ -80,14 +80,21 @@ impl Drain {
     }
 
     fn wanted(&self, rank: u8) -> Option<Message> {
-        let lost = self.lost & bit(rank) != 0 || self.is_cut_off;
-        self.agreement.wanted(rank).filter(|_| !lost)
+        let (asked, message) = self.agreement.asking();
+        (asked & self.reachable() & bit(rank) != 0).then_some(message)
+    }
+
+    /// Members to whom there is a way.
+    fn reachable(&self) -> Ranks {
+        match self.is_cut_off {
+            true => 0,
+            false => !self.lost,
+        }
     }
 
     /// Members whose answer is awaited, or who are to know something.
     fn all_wanted(&self) -> Ranks {
-        let wanted = ranks().filter(|&rank| self.wanted(rank).is_some());
-        wanted.fold(0, |all, rank| all | bit(rank))
+        self.agreement.asking().0 & self.reachable()
     }
 
     /// Whether a member's answer is awaited, or its knowledge.
@@ -106,16 +113,16 @@ impl Drain {
         if self.agreement == before {
             return;
         }
-        for rank in ranks() {
-            let wanted = self.wanted(rank);
-            if wanted != before.wanted(rank) {
-                self.due &= !bit(rank);
-                self.asked &= !bit(rank);
-                if wanted.is_some() {
-                    self.due |= bit(rank);
-                }
-            }
-        }
+        let (was_asked, was) = before.asking();
+        let (asked, message) = self.agreement.asking();
+        let asked = asked & self.reachable();
+        let as_before = match message == was {
+            true => was_asked & asked,
+            false => 0,
+        };
+        let changed = (was_asked | asked) & !as_before;
+        self.due = self.due & !changed | asked & changed;
+        self.asked &= !changed;
         self.repeat = Repeat::from(now.wrapping_add(REPEAT_FIRST));
     }
 
@@ -430,8 +437,10 @@ impl<C: Card> Firmware<C> {
             endpoint.state == EndpointState::Open
                 && endpoint.generation == id_generation(drain.endpoint)
         });
+        let looks = core::mem::take(&mut self.pairs_left);
         for at in 0..self.drains.len() {
-            moved |= self.look_at_members(at) | self.repeat_drain(at) | self.end_drain(at);
+            let lost = looks && self.look_at_members(at);
+            moved |= lost | self.repeat_drain(at) | self.end_drain(at);
         }
         moved
     }
@@ -447,13 +456,12 @@ impl<C: Card> Firmware<C> {
         } = self;
         let drain = &mut drains[at];
         let mut lost = 0;
-        for rank in ranks() {
+        for rank in each(drain.agreement.members() & !drain.lost) {
             let pair = pairs.get(usize::from(drain.places[usize::from(rank)]));
             if pair.is_some_and(|pair| pair.state != State::Connected) {
                 lost |= bit(rank);
             }
         }
-        lost &= !drain.lost;
         if lost == 0 {
             return false;
         }
@@ -476,7 +484,7 @@ impl<C: Card> Firmware<C> {
         drain.due = drain.all_wanted();
         let unanswered = drain.due & core::mem::take(&mut drain.asked);
         let mut silent = None;
-        for rank in ranks().filter(|&rank| unanswered & bit(rank) != 0) {
+        for rank in each(unanswered) {
             let times = &mut drain.silent[usize::from(rank)];
             *times += 1;
             if *times >= SILENT_MOST {
@@ -496,10 +504,7 @@ impl<C: Card> Firmware<C> {
     fn end_drain(&mut self, at: usize) -> bool {
         let drain = &self.drains[at];
         let named = drain.agreement.decided().unwrap_or(0) & !drain.lost;
-        let named = ranks().find(|&rank| {
-            let is_pair = drain.places[usize::from(rank)] < DRAIN_LOST;
-            named & bit(rank) != 0 && is_pair
-        });
+        let named = each(named).find(|&rank| drain.places[usize::from(rank)] < DRAIN_LOST);
         let kept = self.card.is_broken(Break::DrainNamedKept);
         let Some(rank) = named.filter(|_| !kept) else {
             return false;

@@ -163,6 +163,8 @@ pub struct Firmware<C> {
     pub(crate) notices: Vec<Notice, MOST_NOTICES>,
     pub(crate) tellings: Vec<Telling, MOST_TELLINGS>,
     pub(crate) drains: Vec<Drain, MOST_DRAINS>,
+    /// A pair has left `Connected`: its drains haven't been told.
+    pub(crate) pairs_left: bool,
     /// Signals of peers that the hosts of their pairs are to be told.
     pub(crate) signals: Deque<Signalled, SIGNALS>,
     /// Pairs whose peers are to be asked for a sign of life.
@@ -241,6 +243,7 @@ impl<C: Card> Firmware<C> {
             notices: Vec::new(),
             tellings: Vec::new(),
             drains: Vec::new(),
+            pairs_left: false,
             signals: Deque::new(),
             asks: PairBits::default(),
             next_round: None,
@@ -655,6 +658,7 @@ impl<C: Card> Firmware<C> {
             to.name()
         );
         self.pairs[index].state = to;
+        self.pairs_left |= from == State::Connected;
         self.card.transition(from, cause, to);
     }
 
