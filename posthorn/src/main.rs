@@ -57,10 +57,10 @@ struct BenchArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Measure for longer (`sim`, `match`, `message`, `link`)
+    /// Measure for longer (`sim`, `match`, `message`, `bandwidth`, `link`)
     #[arg(long)]
     long: bool,
-    /// Only see whether it runs: a few messages (`sim`, `match`, `message`, `link`)
+    /// Only see whether it runs: a few messages (`sim`, `match`, `message`, `bandwidth`, `link`)
     #[arg(long, conflicts_with = "long")]
     short: bool,
     /// Folder of the recorded traces (`replay`) [default: those of the repository]
@@ -108,6 +108,8 @@ enum Suite {
     Latency,
     /// Cycles of a message in a steady stream: one pair, to and from several, both ways
     Message,
+    /// Share of a link that long puts fill with their bytes: one pair, four pairs, four cards to one
+    Bandwidth,
     /// What a stream keeps of its rate, and how late messages are, when links lose frames
     Link,
     /// From the cause of a failure to its declaration, and from there to the last operation that depends on it
@@ -223,6 +225,12 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
             bench::speed::run(configs, length, arguments.seed, &firmware()?)?
         }
         Suite::Message => bench::message::run(
+            config.unwrap_or(CONFIGURATION),
+            length,
+            arguments.seed,
+            &firmware()?,
+        )?,
+        Suite::Bandwidth => bench::bandwidth::run(
             config.unwrap_or(CONFIGURATION),
             length,
             arguments.seed,

@@ -686,6 +686,31 @@ fn a_steady_stream_is_reported_beside_the_limit_of_its_port() {
 }
 
 #[test]
+fn long_puts_fill_the_link_over_one_pair_and_over_four() {
+    let report = json(&mut bench(&["bandwidth", "--short"]));
+    let points = points(&report, "bandwidth", "tiny");
+    for pairs in [1, 4] {
+        let params = json!({"op": "put", "pattern": "stream", "pairs": pairs, "bytes": 16384, "pair_sends": 16, "memory_latency": 32});
+        let value = |name: &str| {
+            let mut named = points
+                .iter()
+                .filter(|point| point["name"] == name && point["params"] == params);
+            let value = named.next().and_then(|point| point["value"].as_f64());
+            value.unwrap_or_else(|| panic!("no {name} of {params}"))
+        };
+        let (share, ratio) = (value("share_of_link"), value("ratio_to_limit"));
+        // 128 beats of payload in a frame of 138, and three around it.
+        assert!((share / ratio - 128.0 / 141.0).abs() < 1e-9);
+        assert!(
+            (0.95..=1.0).contains(&ratio),
+            "{pairs} pairs: {ratio} of the limit"
+        );
+        // A put can't be faster than its frames.
+        assert!(value("alone") >= 16.0 * 141.0);
+    }
+}
+
+#[test]
 fn what_replays_took_is_reported_in_the_common_shape() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
     fs::create_dir_all(&folder).expect("a place for traces");

@@ -33,7 +33,7 @@ use abi::request::{FLAG_ERRORS_ONLY, MAX_SEGMENTS, Segment};
 use abi::status::Status;
 
 /// Parts of a request that are under way at once, at most.
-const PARTS_MAX: usize = 8;
+const PARTS_MAX: usize = 16;
 
 /// How far a request has got that goes to the card in parts.
 #[derive(Clone, Copy)]

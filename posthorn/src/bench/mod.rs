@@ -3,6 +3,8 @@
 //! A suite is a list of points, each a name, parameters, a value and its unit. Simulated time is counted in
 //! cycles and is exact; wall time only ever enters as a ratio or a rate measured in the same run.
 
+pub mod bandwidth;
+mod ends;
 pub mod failure;
 pub mod latency;
 pub mod link;

@@ -1,0 +1,168 @@
+//! Cards with pairs between any of them, and windows that are granted over these: what the benchmarks of puts run over.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use abi::limits::DEFAULT_CREDITS;
+use abi::wire::{FrameHeader, FrameType};
+use anyhow::{Context, Result, ensure};
+use host_driver::transport::Transport;
+use host_driver::{
+    CompletionQueue, Device, Endpoint, Pair, PairAddress, ProtectionDomain, RemoteKey, WcStatus,
+};
+use sim::Host;
+use sim::fabric::{Passing, Tap};
+
+/// Entries of a ring of requests, and of a completion queue: more than are ever outstanding.
+const ENTRIES: usize = 1024;
+
+/// A pair: its two cards.
+pub(super) type Link = (usize, usize);
+
+/// A host, with an endpoint that has the pairs of its card.
+pub(super) struct Ends {
+    pub(super) host: Host,
+    pub(super) device: Device,
+    pub(super) pd: ProtectionDomain,
+    pub(super) endpoint: Endpoint,
+    pub(super) queue: CompletionQueue,
+    pairs: HashMap<usize, Pair>,
+}
+
+impl Ends {
+    /// Opens an endpoint on the host's card whose pairs may have `sends` on the card, and connects those of the links that the card has an end of.
+    pub(super) fn open(host: Host, links: &[Link], sends: u16) -> Result<Self> {
+        let device = Device::open(Arc::new(host.transport()))?;
+        let pd = device.alloc_pd()?;
+        let builder = pd.endpoint().pair_sends(sends);
+        let builder = builder.send_ring(ENTRIES).completion_queue(ENTRIES);
+        let endpoint = builder.open()?;
+        let mut pairs = HashMap::new();
+        let mut addresses = vec![0; links.len() * PairAddress::BYTES];
+        let places = addresses.chunks_mut(PairAddress::BYTES);
+        for (number, (&(from, to), place)) in links.iter().zip(places).enumerate() {
+            if [from, to].contains(&host.card()) {
+                let (pair, address) = endpoint.open_pair(DEFAULT_CREDITS)?;
+                pairs.insert(number, pair);
+                place.copy_from_slice(&address.to_bytes());
+            }
+        }
+        let all = host.all_gather(addresses)?;
+        for (number, &(from, to)) in links.iter().enumerate() {
+            if let Some(&pair) = pairs.get(&number) {
+                let other = &all[if from == host.card() { to } else { from }];
+                let address = other.chunks(PairAddress::BYTES).nth(number);
+                let address = address.context("an address of each link")?.try_into()?;
+                let address = PairAddress::from_bytes(&address).context("an address")?;
+                endpoint.connect_pair(pair, &address)?;
+            }
+        }
+        let queue = endpoint.completion_queue();
+        let ends = Self {
+            host,
+            device,
+            pd,
+            endpoint,
+            queue,
+            pairs,
+        };
+        ends.meet()?;
+        Ok(ends)
+    }
+
+    pub(super) fn card(&self) -> usize {
+        self.host.card()
+    }
+
+    /// The card's end of a link.
+    pub(super) fn pair(&self, link: usize) -> Result<Pair> {
+        let pair = self.pairs.get(&link).copied();
+        pair.with_context(|| format!("card {} has no end of link {link}", self.card()))
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.host.transport().now()
+    }
+
+    /// Lets the card run until a cycle.
+    pub(super) fn pause_until(&self, cycle: u64) {
+        // If the simulation is over, the next call says so.
+        let _ = self.host.transport().pause(&[], cycle);
+    }
+
+    /// Returns when all hosts have called it: with the cycle in which the last did.
+    pub(super) fn meet(&self) -> Result<u64> {
+        let all = self.host.all_gather(self.now().to_le_bytes().to_vec())?;
+        let cycles = all.iter().map(|bytes| bytes.as_slice().try_into());
+        let cycles: Vec<u64> = cycles
+            .map(|bytes| bytes.map(u64::from_le_bytes))
+            .collect::<Result<_, _>>()?;
+        cycles.into_iter().max().context("at least one host")
+    }
+
+    /// Hands out the keys that card 0 has made, and returns them. The others give none.
+    pub(super) fn share_keys(&self, made: &[RemoteKey]) -> Result<Vec<RemoteKey>> {
+        let bytes = made.iter().flat_map(|key| key.to_bits().to_le_bytes());
+        let all = self.host.all_gather(bytes.collect())?;
+        let keys = all[0].chunks_exact(8).map(|bytes| {
+            let bits = bytes.iter().rev();
+            RemoteKey::from_bits(bits.fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
+        });
+        Ok(keys.collect())
+    }
+}
+
+/// Holds that something ended well.
+pub(super) fn succeeded(status: WcStatus) -> Result<()> {
+    ensure!(status == WcStatus::Success, "a put completed with {status}");
+    Ok(())
+}
+
+/// A frame of a put, counted when it has left its card for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Carried {
+    pub(super) cycle: u64,
+    pub(super) bytes: u64,
+}
+
+/// The frames of puts to card 0 that have passed.
+#[derive(Clone, Default)]
+pub(super) struct Wire(Arc<Mutex<Vec<Carried>>>);
+
+impl Wire {
+    /// What notes them.
+    pub(super) fn tap(&self) -> impl Tap + 'static {
+        let carried = Arc::clone(&self.0);
+        // The next number of each pair of each card, so that what is sent again doesn't count.
+        let mut next: HashMap<(usize, u16), u32> = HashMap::new();
+        move |passing: Passing, out: &mut Vec<Passing>| {
+            if let Ok(header) = FrameHeader::parse(&passing.frame.bytes)
+                && header.frame_type == FrameType::Put.code()
+                && passing.destination == 0
+            {
+                let next = next.entry((passing.source, header.destination_pair));
+                let next = next.or_insert(header.sequence);
+                if header.sequence == *next {
+                    *next = next.wrapping_add(1);
+                    let mut carried = carried.lock().unwrap_or_else(PoisonError::into_inner);
+                    carried.push(Carried {
+                        cycle: passing.frame.last,
+                        bytes: header.payload_length.into(),
+                    });
+                }
+            }
+            out.push(passing);
+        }
+    }
+
+    /// All of them, the first first.
+    pub(super) fn all(&self) -> Vec<Carried> {
+        let mut all = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        all.sort_by_key(|carried| carried.cycle);
+        all
+    }
+}
