@@ -811,6 +811,7 @@ impl Follower {
         while self.tails[at][ring] != value as u16 {
             let post = self.posts[at][ring].pop_front().expect("it was posted");
             let index = self.tails[at][ring];
+            self.make_room(cycle, endpoint, ring);
             self.tails[at][ring] = index.wrapping_add(1);
             if ring == 1 {
                 self.listed[at].push(ListRequest::from_words(&post.words));
@@ -832,6 +833,25 @@ impl Follower {
             }
         }
         self.card.write_register(endpoint, offset, value);
+    }
+
+    /// Where the host writes an entry, it knew that the gates had taken the one before it, though nothing else may have come of that yet.
+    fn make_room(&mut self, cycle: u64, endpoint: u8, ring: usize) {
+        let at = usize::from(endpoint);
+        let head = [SEND_HEAD, LIST_HEAD][ring];
+        let size = 1 << self.rings[at].log2[ring];
+        while self.tails[at][ring].wrapping_sub(self.card.read_register(endpoint, head) as u16)
+            >= size
+        {
+            match ring {
+                0 => self.fetch_send(cycle, endpoint),
+                _ => self.step(
+                    Action::List(endpoint),
+                    cycle,
+                    "the host writes over a list request",
+                ),
+            }
+        }
     }
 
     /// A command has entered the lists, unless the model has given it already, as part of what came before.
@@ -1632,7 +1652,10 @@ impl Follower {
                 counts.extend([sent, received + dropped]);
             }
             if self.failed.is_empty() {
-                counts.extend([dropped, all(Counter::Duplicates)]);
+                counts.push(dropped);
+            }
+            if self.failed.is_empty() && !own {
+                counts.push(all(Counter::Duplicates));
             }
             counts
         };
@@ -1646,6 +1669,15 @@ impl Follower {
             pairs(&mut { of_gates }),
             "counters, the model's and the gates'"
         );
+        // A message of the card to itself is sent again by time alone, and the model isn't told; it may be a duplicate then.
+        if self.failed.is_empty() {
+            let more = |counter| of_gates(counter) - of_model(counter);
+            let (duplicates, repeats) = (more(Counter::Duplicates), more(Counter::Repeats));
+            assert!(
+                (0..=repeats).contains(&duplicates),
+                "{duplicates} more duplicates, and {repeats} more messages sent again"
+            );
+        }
     }
 
     /// Each endpoint got the same events; those of different blocks have no order among each other.

@@ -49,7 +49,7 @@ const WRONG_KEY: u32 = 1 << 21;
 /// Where the model finds no memory.
 const NOWHERE: u64 = 1 << 60;
 /// Counters that the model has to come to as well.
-const COUNTERS: [Counter; 12] = [
+const COUNTERS: [Counter; 13] = [
     Counter::FramesSent,
     Counter::FramesReceived,
     Counter::InvalidRequests,
@@ -62,6 +62,7 @@ const COUNTERS: [Counter; 12] = [
     Counter::Unexpected,
     Counter::Completions,
     Counter::RuleDrops,
+    Counter::Repeats,
 ];
 
 /// A request that has not completed.
