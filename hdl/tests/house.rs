@@ -36,3 +36,19 @@ fn only_primitives_have_hand_written_verilog() {
     }
     expect_nothing(&found);
 }
+
+/// The page from which a stranger finds his way names files in its table.
+#[test]
+fn every_file_that_the_way_of_a_message_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = root.join("../docs/src/way-of-a-message.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let (_, table) = page.split_once("\n|---|---|\n").expect("the table");
+    let named = table.split('`').skip(1).step_by(2);
+    let named: Vec<_> = named.filter(|name| name.contains('/')).collect();
+    assert!(named.len() > 20, "{named:?}");
+    let missing = named
+        .into_iter()
+        .filter(|name| !root.join("src").join(name).exists());
+    expect_nothing(&missing.map(str::to_owned).collect::<Vec<_>>());
+}
