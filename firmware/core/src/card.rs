@@ -166,6 +166,8 @@ names! {
         PeerEndNotTold,
         /// What the gates tell of a pair's failure isn't noted.
         FailureNotNoted,
+        /// Why the gates have failed a pair isn't noted if it was read before they told.
+        ReadHidesFailure,
         /// Events that were lost are only counted.
         LostEventsForgotten,
         /// A repeated request is one more request.

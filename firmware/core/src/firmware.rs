@@ -1028,13 +1028,23 @@ impl<C: Card> Firmware<C> {
                 closed,
             } => {
                 let index = usize::from(pair);
-                let found = self.pairs.get(index).is_some_and(|found| {
-                    let open = found.gates == Held::Set && found.state != State::Closed;
-                    open && found.endpoint == endpoint
-                });
-                match found && !self.card.is_broken(Break::FailureNotNoted) {
-                    true => self.pair_failed(index, cause, closed),
-                    false => self.note_event(cause.code(), pair),
+                let found = self.pairs.get(index);
+                let found = found.filter(|found| found.endpoint == endpoint);
+                match found.map(|found| (found.gates, found.state)) {
+                    Some((Held::Set, state))
+                        if state != State::Closed
+                            && !self.card.is_broken(Break::FailureNotNoted) =>
+                    {
+                        self.pair_failed(index, cause, closed);
+                    }
+                    // A `PairRead` that came before the event has found it failed, and couldn't tell why.
+                    Some((Held::Failed, State::Failed))
+                        if cause == event::Cause::PeerFailed
+                            && !self.card.is_broken(Break::ReadHidesFailure) =>
+                    {
+                        self.note_failed_by_gates(index, closed);
+                    }
+                    _ => self.note_event(cause.code(), pair),
                 }
             }
             GateEvent::Other { cause, pair } => self.note_event(cause, pair),
@@ -1049,6 +1059,15 @@ impl<C: Card> Firmware<C> {
             .record(kind, pair.into(), cause.into(), &self.card);
     }
 
+    /// The gates take the peer of a pair to have failed: it has `closed` its side, or doesn't answer.
+    fn note_failed_by_gates(&mut self, index: usize, closed: bool) {
+        let failure = match closed && !self.card.is_broken(Break::CloseTakenForSilence) {
+            true => FailureCause::Closed,
+            false => FailureCause::Retries,
+        };
+        self.note_failure(index, failure);
+    }
+
     /// The gates have failed a pair, `closed` by its peer or not.
     fn pair_failed(&mut self, index: usize, cause: event::Cause, closed: bool) {
         let pair = &mut self.pairs[index];
@@ -1059,11 +1078,7 @@ impl<C: Card> Firmware<C> {
         self.audit
             .record(AuditKind::PairFailed, id, cause.code().into(), &self.card);
         if cause == event::Cause::PeerFailed {
-            let failure = match closed && !self.card.is_broken(Break::CloseTakenForSilence) {
-                true => FailureCause::Closed,
-                false => FailureCause::Retries,
-            };
-            self.note_failure(index, failure);
+            self.note_failed_by_gates(index, closed);
         }
         match state {
             State::Connected => {

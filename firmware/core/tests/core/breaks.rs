@@ -126,6 +126,9 @@ fn noticed_by(broken: Break) -> fn() {
         Break::FailureNotNoted => {
             commands::a_pair_that_the_gates_have_failed_is_not_failed_again
         }
+        Break::ReadHidesFailure => {
+            peers::a_failure_that_is_read_before_the_gates_tell_of_it_is_the_peers_all_the_same
+        }
         Break::AuditFoldsNewest | Break::AuditForgetsOldest => {
             commands::no_storm_of_some_kinds_drives_another_out_of_the_audit
         }

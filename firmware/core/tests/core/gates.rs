@@ -118,6 +118,8 @@ pub struct Gates {
     /// The next events find no room.
     pub loses_events: bool,
     events_lost: u32,
+    /// The next events are still on their way.
+    pub holds_events: bool,
     /// Events come faster than anybody takes them.
     pub flood: bool,
     pub outbox: Vec<Wire>,
@@ -192,6 +194,7 @@ impl Gates {
             told: VecDeque::new(),
             loses_events: false,
             events_lost: 0,
+            holds_events: false,
             flood: false,
             outbox: Vec::new(),
             out_until: 0,
@@ -577,6 +580,9 @@ impl Card for Gates {
     }
 
     fn event_take(&mut self) -> Option<GateEvent> {
+        if self.holds_events {
+            return None;
+        }
         let Some(event) = self.model.event_take() else {
             let stopped = self.flood.then_some(GateEvent::Other {
                 cause: EventCause::RingError.code(),

@@ -529,3 +529,21 @@ pub fn a_peer_that_has_closed_its_side_has_failed_by_that() {
     promise_eq!(events(&mut world, 0, EventCause::PeerFailed).len(), 1);
     promise!(events(&mut world, 0, EventCause::LinkError).is_empty());
 }
+
+/// `posthorn bench failure` asked for a pair after its last completion and before the firmware had taken the event: the peer stayed `Alive`, and no command named it.
+#[test]
+pub fn a_failure_that_is_read_before_the_gates_tell_of_it_is_the_peers_all_the_same() {
+    let mut world = two(1, CALM);
+    let (near, _) = join(&mut world, 0, 1);
+    let card = world.cards[0].card();
+    card.holds_events = true;
+    card.fail(id_index(near), Status::PeerFailed.code().into());
+    let status = world.query(0, near).expect("an open pair");
+    promise_eq!(status.state, u32::from(PairState::Failed.code()));
+    world.cards[0].card().holds_events = false;
+    world.pass(10_000);
+    let failure = (PeerState::Failed, FailureCause::Retries);
+    promise_eq!(peer(&mut world, 0, near), failure);
+    promise_eq!(failed(&mut world, 0), [id_index(near)]);
+    promise_eq!(events(&mut world, 0, EventCause::PeerFailed).len(), 1);
+}
