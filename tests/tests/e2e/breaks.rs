@@ -6,13 +6,19 @@ use posthorn_tests::side::Side;
 use soft_card::{Break, Flaw};
 
 use crate::{
-    cancels, capabilities, claims, closing, completion_queues, failures, hostile, matching, memory,
-    messages, puts, ready, revoke,
+    attacks, cancels, capabilities, claims, closing, completion_queues, failures, grants, hostile,
+    matching, memory, messages, puts, ready, revoke,
 };
 
 /// Breaks that none of these tests can meet: their keys are right, and news for a receive that waits for room come when time decides. The oracle
-/// notices them.
-const ELSEWHERE: [Break; 2] = [Break::LooksAgain, Break::TagIgnored];
+/// notices them. And what the peer of a failed pair keeps it can't use, since its frames are dropped before;
+/// what a revoked one keeps is gone when its revocation returns, since the firmware has cleared it. The unit tests of the model notice both.
+const ELSEWHERE: [Break; 4] = [
+    Break::LooksAgain,
+    Break::TagIgnored,
+    Break::FailedWrites,
+    Break::RevokesNobody,
+];
 
 /// The test that is to notice a break, if there is one.
 fn noticed_by(broken: Break) -> Option<fn()> {
@@ -73,6 +79,12 @@ fn noticed_by(broken: Break) -> Option<fn()> {
         Break::PutOffsetIgnored => {
             puts::a_put_lands_where_it_was_granted_at_any_length_and_alignment_and_nowhere_else
         }
+        Break::RemoteTagIgnored | Break::HolderIgnored | Break::PartIgnored => {
+            attacks::no_access_that_was_not_granted_lands_and_each_is_counted
+        }
+        Break::GrantKept => {
+            grants::whoever_loses_a_key_between_two_puts_writes_the_first_and_not_the_second
+        }
         Break::SegmentsSwapped => capabilities::a_gather_is_one_message_of_its_segments,
         Break::OwnerTold | Break::InlineReversed => {
             completion_queues::endpoints_on_one_queue_are_told_apart_hold_their_places_and_the_first_closes_last
@@ -88,7 +100,8 @@ fn each_break_of_the_model_that_a_program_can_meet_is_noticed() {
     let optional = Break::OPTIONAL.into_iter().filter(has);
     let optional = optional.map(|(broken, _)| broken);
     let all = Break::ALL.into_iter().chain(Break::UNREAD);
-    for broken in all.chain(Break::CLOSING).chain(optional) {
+    let all = all.chain(Break::CLOSING).chain(Break::OF_GRANTS);
+    for broken in all.chain(optional) {
         let Some(test) = noticed_by(broken) else {
             assert!(ELSEWHERE.contains(&broken), "{broken:?} has no test");
             continue;

@@ -1,5 +1,6 @@
 //! Host library, firmware, Verilated gates and fabric together. Each test is named as the sentence that it proves.
 
+mod attacks;
 mod breaks;
 mod cancels;
 mod capabilities;
@@ -13,6 +14,7 @@ mod determinism;
 mod drain;
 mod failures;
 mod firmware;
+mod grants;
 mod hostile;
 mod isolation;
 mod malformed;
