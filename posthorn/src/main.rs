@@ -57,10 +57,10 @@ struct BenchArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Measure for longer (`sim`, `match`, `message`, `bandwidth`, `link`)
+    /// Measure for longer (`sim`, `match`, `message`, `bandwidth`, `link`), or drains of 16 cards too (`failure`)
     #[arg(long)]
     long: bool,
-    /// Only see whether it runs: a few messages (`sim`, `match`, `message`, `bandwidth`, `link`)
+    /// Only see whether it runs: a few messages, or one failure and one drain (`sim`, `match`, `message`, `bandwidth`, `link`, `failure`)
     #[arg(long, conflicts_with = "long")]
     short: bool,
     /// Folder of the recorded traces (`replay`) [default: those of the repository]
@@ -112,7 +112,7 @@ enum Suite {
     Bandwidth,
     /// What a stream keeps of its rate, and how late messages are, when links lose frames
     Link,
-    /// From the cause of a failure to its declaration, and from there to the last operation that depends on it
+    /// From each cause of a failure to its declaration, and from there to the last operation that depends on it; and drains
     Failure,
     /// Cycles and rates of tag matching against depth and classes, beside a list in the firmware and the host's best
     Match,
@@ -244,6 +244,7 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
         )?,
         Suite::Failure => bench::failure::run(
             config.unwrap_or(CONFIGURATION),
+            length,
             arguments.seed,
             &firmware()?,
         )?,

@@ -711,6 +711,27 @@ fn long_puts_fill_the_link_over_one_pair_and_over_four() {
 }
 
 #[test]
+fn a_failure_and_a_drain_are_measured_in_the_common_shape() {
+    let report = json(&mut bench(&["failure", "--short"]));
+    let points = points(&report, "failure", "tiny");
+    let names: Vec<_> = points.iter().filter_map(|p| p["name"].as_str()).collect();
+    assert_eq!(names, ["detect", "fanout", "drain"]);
+    assert!(points.iter().all(|point| point["unit"] == "cycles"));
+    // A tiny card keeps so many receives for one of its two endpoints.
+    let params = json!({"cause": "Declared", "outstanding": 60});
+    assert!(points[..2].iter().all(|point| point["params"] == params));
+    let cycles = |k: usize| points[k]["value"].as_f64().expect("a number");
+    let command = abi::times::COMMAND_TIMEOUT.into();
+    assert!(cycles(0) > 0.0 && cycles(0) < command, "{}", points[0]);
+    // Each completion is written by itself.
+    assert!(cycles(1) >= 59.0, "{}", points[1]);
+    assert_eq!(points[2]["params"], json!({"cards": 2, "load": "busy"}));
+    // Eight messages, and the firmwares' questions and answers.
+    let frames = points[2]["frames"].as_f64();
+    assert!(cycles(2) > 0.0 && frames > Some(8.0), "{}", points[2]);
+}
+
+#[test]
 fn what_replays_took_is_reported_in_the_common_shape() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
     fs::create_dir_all(&folder).expect("a place for traces");
