@@ -57,10 +57,10 @@ struct BenchArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Measure for longer (`sim`, `match`, `message`, `bandwidth`, `link`), or drains of 16 cards too (`failure`)
+    /// Measure for longer (`sim`, `match`, `message`, `bandwidth`, `protect`, `link`), or drains of 16 cards too (`failure`)
     #[arg(long)]
     long: bool,
-    /// Only see whether it runs: a few messages, or one failure and one drain (`sim`, `match`, `message`, `bandwidth`, `link`, `failure`)
+    /// Only see whether it runs: a few messages, or one failure and one drain (`sim`, `match`, `message`, `bandwidth`, `protect`, `link`, `failure`)
     #[arg(long, conflicts_with = "long")]
     short: bool,
     /// Folder of the recorded traces (`replay`) [default: those of the repository]
@@ -110,6 +110,8 @@ enum Suite {
     Message,
     /// Share of a link that long puts fill with their bytes: one pair, four pairs, four cards to one
     Bandwidth,
+    /// Revoking a sender and what the others notice of it, fences, and keys for many senders
+    Protect,
     /// What a stream keeps of its rate, and how late messages are, when links lose frames
     Link,
     /// From each cause of a failure to its declaration, and from there to the last operation that depends on it; and drains
@@ -231,6 +233,12 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
             &firmware()?,
         )?,
         Suite::Bandwidth => bench::bandwidth::run(
+            config.unwrap_or(CONFIGURATION),
+            length,
+            arguments.seed,
+            &firmware()?,
+        )?,
+        Suite::Protect => bench::protect::run(
             config.unwrap_or(CONFIGURATION),
             length,
             arguments.seed,

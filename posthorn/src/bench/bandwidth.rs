@@ -19,7 +19,7 @@ use sim::pins::BEAT_BYTES;
 use sim::stream::GAP_BEATS;
 use sim::{Cluster, Firmware, Host};
 
-use super::ends::{Carried, Ends, Link, Wire, succeeded};
+use super::ends::{Carried, Ends, Link, Wire, succeeded, told};
 use super::message::LATENCIES;
 use super::speed::Length;
 use super::{Point, Report};
@@ -192,7 +192,7 @@ fn measure(
         .firmware(firmware.clone())
         .tap(LinkFilter::ALL, wire.tap())
         .run(|host| rank(host, case, &links));
-    let told = outcome.hosts()?.into_iter().collect::<Result<Vec<_>>>()?;
+    let told = told(outcome)?;
     let first = told.into_iter().flatten().next();
     let (alone, sends, since) = first.context("a card that puts")?;
     let carried: Vec<Carried> = wire

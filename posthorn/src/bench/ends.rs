@@ -1,17 +1,18 @@
 //! Cards with pairs between any of them, and windows that are granted over these: what the benchmarks of puts run over.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::limits::DEFAULT_CREDITS;
 use abi::wire::{FrameHeader, FrameType};
 use anyhow::{Context, Result, ensure};
-use host_driver::transport::Transport;
+use host_driver::transport::{Transport, TransportError};
 use host_driver::{
     CompletionQueue, Device, Endpoint, Pair, PairAddress, ProtectionDomain, RemoteKey, WcStatus,
 };
-use sim::Host;
 use sim::fabric::{Passing, Tap};
+use sim::{Host, Outcome};
 
 /// Entries of a ring of requests, and of a completion queue: more than are ever outstanding.
 const ENTRIES: usize = 1024;
@@ -112,6 +113,33 @@ impl Ends {
     }
 }
 
+/// What the hosts tell. If one has given up, why: of several the first whose simulation hadn't ended.
+pub(super) fn told<T>(outcome: Outcome<Result<T>>) -> Result<Vec<T>> {
+    let Outcome { hosts, error, .. } = outcome;
+    let (mut told, mut reasons) = (Vec::new(), Vec::new());
+    for host in hosts.into_iter().flatten() {
+        match host {
+            Ok(one) => told.push(one),
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    // The others' is that the simulation is over, since all wait for one that has ended.
+    let is_consequence = |reason: &anyhow::Error| {
+        reason.downcast_ref::<TransportError>() == Some(&TransportError::Closed)
+    };
+    reasons.sort_by_key(is_consequence);
+    if let Some(reason) = reasons.into_iter().next() {
+        return Err(match error {
+            Some(error) => reason.context(error),
+            None => reason,
+        });
+    }
+    match error {
+        Some(error) => Err(error.into()),
+        None => Ok(told),
+    }
+}
+
 /// Holds that something ended well.
 pub(super) fn succeeded(status: WcStatus) -> Result<()> {
     ensure!(status == WcStatus::Success, "a put completed with {status}");
@@ -122,6 +150,7 @@ pub(super) fn succeeded(status: WcStatus) -> Result<()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Carried {
     pub(super) cycle: u64,
+    pub(super) source: usize,
     pub(super) bytes: u64,
 }
 
@@ -147,6 +176,7 @@ impl Wire {
                     let mut carried = carried.lock().unwrap_or_else(PoisonError::into_inner);
                     carried.push(Carried {
                         cycle: passing.frame.last,
+                        source: passing.source,
                         bytes: header.payload_length.into(),
                     });
                 }
@@ -164,5 +194,13 @@ impl Wire {
             .clone();
         all.sort_by_key(|carried| carried.cycle);
         all
+    }
+
+    /// Bytes that a card sent in each of these cycles.
+    pub(super) fn rate(&self, source: usize, cycles: &Range<u64>) -> f64 {
+        let all = self.all().into_iter();
+        let counted = all.filter(|one| one.source == source && cycles.contains(&one.cycle));
+        let bytes: u64 = counted.map(|one| one.bytes).sum();
+        bytes as f64 / (cycles.end - cycles.start) as f64
     }
 }

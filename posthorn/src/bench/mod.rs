@@ -11,6 +11,7 @@ pub mod link;
 pub mod matching;
 pub mod message;
 mod peer;
+pub mod protect;
 pub mod speed;
 pub mod speedup;
 pub mod traces;
