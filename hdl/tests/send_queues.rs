@@ -1285,7 +1285,9 @@ fn given(size: &Size, rng: &mut ChaCha8Rng, posted: &[(u32, bool, Option<u32>)])
     };
     bench.set("job_result", Status::Success.code());
     for &(request, put, target) in posted {
-        (0..100).for_each(|_| drop(step(&mut bench)));
+        for _ in 0..100 {
+            let _ = step(&mut bench);
+        }
         let send = Send {
             endpoint: 0,
             pair: pair as u16,
@@ -1303,7 +1305,9 @@ fn given(size: &Size, rng: &mut ChaCha8Rng, posted: &[(u32, bool, Option<u32>)])
         while !step(&mut bench) {}
         bench.set("sends_valid", false);
     }
-    (0..200).for_each(|_| drop(step(&mut bench)));
+    for _ in 0..200 {
+        let _ = step(&mut bench);
+    }
     jobs
 }
 
