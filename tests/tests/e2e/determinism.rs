@@ -52,6 +52,7 @@ fn neither_threads_nor_luck_change_a_cycle_or_a_frame_and_another_seed_does() {
     assert_eq!(one.cycles, two.cycles);
     assert!(one == two, "two threads differ from one");
     let other = seen(95, 2);
-    assert_ne!(one.cycles, other.cycles);
+    // A run ends with a window of the simulation, so two may take as long; each frame has its own cycles.
     assert_ne!(one.frames, other.frames);
+    assert_ne!(one.memory, other.memory);
 }
