@@ -38,37 +38,16 @@ impl Ends {
         let builder = pd.endpoint().pair_sends(sends);
         let builder = builder.send_ring(ENTRIES).completion_queue(ENTRIES);
         let endpoint = builder.open()?;
-        let mut pairs = HashMap::new();
-        let mut addresses = vec![0; links.len() * PairAddress::BYTES];
-        let places = addresses.chunks_mut(PairAddress::BYTES);
-        for (number, (&(from, to), place)) in links.iter().zip(places).enumerate() {
-            if [from, to].contains(&host.card()) {
-                let (pair, address) = endpoint.open_pair(DEFAULT_CREDITS)?;
-                pairs.insert(number, pair);
-                place.copy_from_slice(&address.to_bytes());
-            }
-        }
-        let all = host.all_gather(addresses)?;
-        for (number, &(from, to)) in links.iter().enumerate() {
-            if let Some(&pair) = pairs.get(&number) {
-                let other = &all[if from == host.card() { to } else { from }];
-                let address = other.chunks(PairAddress::BYTES).nth(number);
-                let address = address.context("an address of each link")?.try_into()?;
-                let address = PairAddress::from_bytes(&address).context("an address")?;
-                endpoint.connect_pair(pair, &address)?;
-            }
-        }
+        let pairs = connect(&host, &endpoint, links, DEFAULT_CREDITS)?;
         let queue = endpoint.completion_queue();
-        let ends = Self {
+        Ok(Self {
             host,
             device,
             pd,
             endpoint,
             queue,
             pairs,
-        };
-        ends.meet()?;
-        Ok(ends)
+        })
     }
 
     pub(super) fn card(&self) -> usize {
@@ -111,6 +90,38 @@ impl Ends {
         });
         Ok(keys.collect())
     }
+}
+
+/// Opens and connects the pairs of those links that the host's card has an end of, by their places among them, with so many credits each. All hosts must call
+/// it, and go on when all have connected.
+pub(super) fn connect(
+    host: &Host,
+    endpoint: &Endpoint,
+    links: &[Link],
+    credits: u16,
+) -> Result<HashMap<usize, Pair>> {
+    let mut pairs = HashMap::new();
+    let mut addresses = vec![0; links.len() * PairAddress::BYTES];
+    let places = addresses.chunks_mut(PairAddress::BYTES);
+    for (number, (&(from, to), place)) in links.iter().zip(places).enumerate() {
+        if [from, to].contains(&host.card()) {
+            let (pair, address) = endpoint.open_pair(credits)?;
+            pairs.insert(number, pair);
+            place.copy_from_slice(&address.to_bytes());
+        }
+    }
+    let all = host.all_gather(addresses)?;
+    for (number, &(from, to)) in links.iter().enumerate() {
+        if let Some(&pair) = pairs.get(&number) {
+            let other = &all[if from == host.card() { to } else { from }];
+            let address = other.chunks(PairAddress::BYTES).nth(number);
+            let address = address.context("an address of each link")?.try_into()?;
+            let address = PairAddress::from_bytes(&address).context("an address")?;
+            endpoint.connect_pair(pair, &address)?;
+        }
+    }
+    host.all_gather(Vec::new())?;
+    Ok(pairs)
 }
 
 /// What the hosts tell. If one has given up, why: of several the first whose simulation hadn't ended.
@@ -198,8 +209,10 @@ impl Wire {
 
     /// Bytes that a card sent in each of these cycles.
     pub(super) fn rate(&self, source: usize, cycles: &Range<u64>) -> f64 {
-        let all = self.all().into_iter();
-        let counted = all.filter(|one| one.source == source && cycles.contains(&one.cycle));
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = all
+            .iter()
+            .filter(|one| one.source == source && cycles.contains(&one.cycle));
         let bytes: u64 = counted.map(|one| one.bytes).sum();
         bytes as f64 / (cycles.end - cycles.start) as f64
     }

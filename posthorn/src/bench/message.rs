@@ -27,6 +27,7 @@ use sim::pins::BEAT_BYTES;
 use sim::stream::GAP_BEATS;
 use sim::{Cluster, Firmware, Host};
 
+use super::ends::told;
 use super::speed::Length;
 use super::{Point, Report};
 
@@ -271,14 +272,7 @@ pub(super) fn carry(
         .run(|host| Node::open(host, case, hold)?.run());
     let measured = case.pattern.measured();
     let report = outcome.report.clone();
-    // A host that has given up leaves the others waiting: its reason first.
-    let mut nodes = Vec::new();
-    for node in outcome.hosts.into_iter().flatten() {
-        nodes.push(node?);
-    }
-    if let Some(error) = outcome.error {
-        return Err(error.into());
-    }
+    let mut nodes = told(outcome)?;
     let mut unexpected: Option<f64> = None;
     for (card, report) in report.cards.iter().enumerate() {
         let (_, receives) = case.pattern.roles(card);

@@ -30,6 +30,7 @@ use sim::{Cluster, Firmware, Host};
 
 use super::Rank;
 use crate::bench::Point;
+use crate::bench::ends::told;
 use crate::bench::speed::Length;
 
 /// Cycle of the cause: the cards are connected, and the receives posted.
@@ -137,7 +138,7 @@ fn measure(
         .quiet_limit(PATIENCE)
         .run(|host| rank(&host, cause, outstanding));
     let (mut begun, mut found) = (kill, None);
-    for Seen { cause, failure } in super::seen(outcome)? {
+    for Seen { cause, failure } in told(outcome)? {
         (begun, found) = (begun.or(cause), found.or(failure));
     }
     let begun = begun.context("somebody is the cause")?;
@@ -215,7 +216,7 @@ fn fails(host: &Host, rank: &Rank, cause: FailureCause, outstanding: usize) -> R
         FailureCause::Retries => device.limits().pair_sends,
         _ => 0,
     };
-    // Half of the card's receives are shared among its endpoints evenly.
+    // Half of the card's receives are shares, one for each endpoint: nobody has those of the others.
     let room = identity.posted - identity.posted / (2 * identity.endpoints);
     let count = outstanding.min(held + (room as usize).min(ENTRIES - held));
     let sends = count.min(held);

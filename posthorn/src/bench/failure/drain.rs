@@ -17,6 +17,7 @@ use sim::{Cluster, Firmware, Host};
 
 use super::Rank;
 use crate::bench::Point;
+use crate::bench::ends::told;
 use crate::bench::speed::Length;
 
 /// Numbers of cards. The last takes minutes.
@@ -98,7 +99,7 @@ fn measure(
         .firmware(firmware.clone())
         .quiet_limit(PATIENCE)
         .run(|host| rank(&host, is_busy));
-    let seen = super::seen(outcome)?;
+    let seen = told(outcome)?;
     let called = seen.iter().map(|rank| rank.called).min();
     let ended = seen.iter().map(|rank| rank.ended).max();
     let cycles = ended.zip(called).map(|(ended, called)| ended - called);

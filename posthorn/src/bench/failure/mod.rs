@@ -6,10 +6,11 @@ mod drain;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use host_driver::{Device, Endpoint, Pair, PairAddress, ProtectionDomain};
-use sim::{Firmware, Host, Outcome};
+use host_driver::{Device, Endpoint, Pair, ProtectionDomain};
+use sim::{Firmware, Host};
 
 use super::Report;
+use super::ends::{Link, connect};
 use super::speed::Length;
 
 /// Runs the suite.
@@ -20,17 +21,6 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
     let mut points = causes::run(config, length, seed, firmware)?;
     points.extend(drain::run(config, length, seed, firmware)?);
     Ok(Report::new("failure", config, seed, points))
-}
-
-/// What the ranks have seen. Why one has ended early is why the others wait for it, so it comes first.
-fn seen<T>(mut outcome: Outcome<Result<T>>) -> Result<Vec<T>> {
-    let mut hosts = outcome.hosts.iter_mut();
-    if let Some(ended) = hosts.find(|host| matches!(host, Some(Err(_))))
-        && let Some(Err(error)) = ended.take()
-    {
-        return Err(error);
-    }
-    outcome.hosts()?.into_iter().collect()
 }
 
 /// A rank whose endpoint has a pair with each other's.
@@ -49,24 +39,15 @@ impl Rank {
         let pd = device.alloc_pd()?;
         let builder = pd.endpoint().list_ring(entries).completion_queue(entries);
         let endpoint = builder.open()?;
-        let (mut pairs, mut addresses) = (vec![None; host.cards()], Vec::new());
-        for (rank, pair) in pairs.iter_mut().enumerate() {
-            let mut bytes = [0; PairAddress::BYTES];
-            if rank != host.card() {
-                let (opened, address) = endpoint.open_pair(credits)?;
-                (*pair, bytes) = (Some(opened), address.to_bytes());
-            }
-            addresses.extend(bytes);
+        let cards = host.cards();
+        let links: Vec<Link> = (0..cards)
+            .flat_map(|low| (low + 1..cards).map(move |high| (low, high)))
+            .collect();
+        let mut pairs = vec![None; cards];
+        for (number, pair) in connect(host, &endpoint, &links, credits)? {
+            let (low, high) = links[number];
+            pairs[if low == host.card() { high } else { low }] = Some(pair);
         }
-        let all = host.all_gather(addresses)?;
-        for (pair, theirs) in pairs.iter().zip(all.iter()) {
-            let Some(pair) = *pair else { continue };
-            let mine = theirs.chunks_exact(PairAddress::BYTES).nth(host.card());
-            let mine = mine.context("an address for each rank")?.try_into()?;
-            let address = PairAddress::from_bytes(&mine).context("an address")?;
-            endpoint.connect_pair(pair, &address)?;
-        }
-        host.all_gather(Vec::new())?;
         Ok(Self {
             device,
             pd,
