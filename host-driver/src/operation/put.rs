@@ -82,12 +82,13 @@ impl Endpoint {
     /// Writes the buffer into memory that the peer has granted. (`IBV_WR_RDMA_WRITE`.) It comes back with the completion, when the bytes are in that memory; a
     /// message that is posted behind it on the pair finds them there.
     ///
-    /// It completes with [`RemoteAccess`](crate::WcStatus::RemoteAccess) if the peer's card doesn't allow it, and the pair goes on. It goes in the order of the pair's sends, and needs no credit and no
-    /// receive of the peer's. Rules, revocations and drains of messages don't concern it.
+    /// It completes with [`RemoteAccess`](crate::WcStatus::RemoteAccess) if the peer's card doesn't allow it, and the pair goes on. It goes in the
+    /// order of the pair's sends, and needs no credit and no receive of the peer's. Rules, revocations and drains of messages don't concern it.
     ///
-    /// It may have up to 2^32 − 1 bytes. One of more than 1024 goes in parts of 1024, up to sixteen of them under way at once. It has one completion, when all that
-    /// went have ended, and takes up to seventeen entries of the completion queue until then, at least two. If a part fails those behind it don't go, and the put ends as that part did: what was written
-    /// of the others stays written. Parts go while the program polls, waits or posts.
+    /// It may have up to 2^32 − 1 bytes. One of more than 1024 goes in parts of 1024, up to sixteen of them under way at once. It has one completion,
+    /// when all that went have ended, and takes up to seventeen entries of the completion queue until then, at least two. If a part fails those
+    /// behind it don't go, and the put ends as that part did: what was written of the others stays written. Parts go while the program polls, waits
+    /// or posts.
     ///
     /// # Errors
     /// [`Refused`], with the buffer: [`PostError::Unsupported`] if the card has no puts, `TooLong` beyond 2^32 − 1 bytes; see [`PostError`] for what to do.

@@ -9,7 +9,7 @@
 //! they leave their cards, and what is sent again doesn't count. Beside it the cycles of one put alone, from its post to its completion. When all is over the
 //! window has to hold what was put last at each place.
 
-use abi::limits::EAGER_MAX;
+use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::wire::frame_bytes;
 use anyhow::{Context, Result, bail, ensure};
 use host_driver::{Access, Buffer, Put, RemoteKey, RemoteRights};
@@ -31,8 +31,6 @@ const WINDOW: usize = 2;
 const LOOK: u64 = 16;
 /// Cycles without a completion after which a benchmark gives up.
 const PATIENCE: u64 = 10_000_000;
-/// Sends of a pair that the card holds: as many as parts of a put may be under way.
-const SENDS: u16 = 16;
 
 /// Who puts to card 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +84,8 @@ fn cases(length: Length) -> Vec<Case> {
             Length::Normal => 4,
             Length::Long => 32,
         },
-        sends: SENDS,
+        // As many as parts of a put may be under way.
+        sends: MAX_CREDITS,
     };
     let four = Case { pairs: 4, ..base };
     if length == Length::Short {

@@ -11,6 +11,7 @@
 
 use std::ops::Range;
 
+use abi::limits::MAX_CREDITS;
 use anyhow::{Context, Result, ensure};
 use host_driver::{Access, Buffer, Pair, Put, RemoteKey, RemoteRights, WcStatus, Window};
 use sim::fabric::LinkFilter;
@@ -21,7 +22,7 @@ use super::speed::Length;
 use super::{Point, Report};
 
 /// Puts that a pair may have unacknowledged: the most that it can have under way.
-const MOST: usize = 16;
+const MOST: usize = MAX_CREDITS as usize;
 /// Pairs of card 2.
 const OTHERS: usize = 4;
 /// Bytes of a put of card 1, and of one of card 2.
@@ -213,7 +214,7 @@ type Told = (u64, u64, Option<Rates>);
 fn rank(host: Host, case: Case) -> Result<Option<Told>> {
     let links = links();
     // Card 0 sends nothing.
-    let sends = if host.card() == 0 { 0 } else { MOST as u16 };
+    let sends = if host.card() == 0 { 0 } else { MAX_CREDITS };
     let ends = Ends::open(host, &links, sends)?;
     let rights = RemoteRights::WRITE;
     if ends.card() != 0 {
