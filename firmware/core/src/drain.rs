@@ -80,8 +80,8 @@ impl Drain {
     }
 
     fn wanted(&self, rank: u8) -> Option<Message> {
-        let (asked, message) = self.agreement.asking();
-        (asked & self.reachable() & bit(rank) != 0).then_some(message)
+        let wanted = self.agreement.wanted(rank);
+        wanted.filter(|_| self.reachable() & bit(rank) != 0)
     }
 
     /// Members to whom there is a way.
