@@ -747,7 +747,11 @@ fn what_it_takes_to_revoke_a_sender_is_reported_and_what_the_others_notice() {
         json!({"what": "peer", "in_flight": 80, "regions": 1}),
     );
     let fence = value("fence", json!({"cover": "all", "in_flight": 80}));
-    assert!(revoke > 0.0 && fence > 0.0);
+    let command = 1.0..f64::from(abi::times::COMMAND_TIMEOUT);
+    assert!(
+        command.contains(&revoke) && command.contains(&fence),
+        "{revoke} and {fence} cycles"
+    );
     let ratio = value("bystander", json!({"during": "revoke"}));
     // The aim is 0.98, which the card misses: revocations without a pause cost the others a fifth.
     assert!((0.6..1.1).contains(&ratio), "the others keep {ratio}");

@@ -1629,7 +1629,8 @@ impl Follower {
 
 impl Follower {
     /// Counters are the same. How many control frames pairs of the card with itself need depends on time, and each is sent and received; and
-    /// whether a frame came just before or just after its pair had failed does too, and it is counted either way.
+    /// whether a frame came just before or just after its pair had failed does too, and it is counted either way. Of a card with itself there may be more
+    /// duplicates than in the model, but no more than messages that were sent again.
     fn counters(&self, story: &Story) {
         let pairs = |all: &mut dyn FnMut(Counter) -> i64| {
             let mut counts = vec![
@@ -1653,9 +1654,9 @@ impl Follower {
             }
             if self.failed.is_empty() {
                 counts.push(dropped);
-            }
-            if self.failed.is_empty() && !own {
-                counts.push(all(Counter::Duplicates));
+                if !own {
+                    counts.push(all(Counter::Duplicates));
+                }
             }
             counts
         };

@@ -94,25 +94,31 @@ const ATTACKS: &[Attack] = &[
         let at = rng.random_range(LENGTH as u64..=u64::MAX);
         edit(f, |h| h.immediate = at);
     }),
-    ("an end that wraps to the part", |rng, _, f| {
-        let before = rng.random_range(1..BYTES) as u64;
-        edit(f, |h| h.immediate = before.wrapping_neg());
-    }),
+    (
+        "an end that wraps to the beginning of the window",
+        |rng, _, f| {
+            let before = rng.random_range(1..BYTES) as u64;
+            edit(f, |h| h.immediate = before.wrapping_neg());
+        },
+    ),
     ("a length beyond the part", |rng, _, f| {
         let words = rng.random_range(1..16);
         lengthen(f, words);
         let last = PARTS[0].end - BYTES;
         edit(f, |h| h.immediate = last as u64);
     }),
-    ("a length that wraps", |rng, _, f| {
-        let words = rng.random_range(1..128 - BYTES / 8);
-        lengthen(f, words);
-        let at = (rng.random_range(1..=8 * words) as u64).wrapping_neg();
-        edit(f, |h| h.immediate = at);
-    }),
+    (
+        "a length that wraps to the beginning of the window",
+        |rng, _, f| {
+            let words = rng.random_range(1..128 - BYTES / 8);
+            lengthen(f, words);
+            let at = (rng.random_range(1..=8 * words) as u64).wrapping_neg();
+            edit(f, |h| h.immediate = at);
+        },
+    ),
 ];
 
-/// Makes the payload longer by so many words. Its header says so when it is edited next.
+/// Makes the payload longer by so many words, as its header says then.
 fn lengthen(frame: &mut Passing, words: usize) {
     let bytes = &mut frame.frame.bytes;
     let end = bytes.len() - TRAILER_BYTES;

@@ -2,7 +2,8 @@
 
 use host_driver::transport::PauseResult;
 use host_driver::{
-    Cause, DrainOptions, DrainPolicy, Drained, Group, MessageSet, WaitError, WatchOptions, WcStatus,
+    Cause, DrainError, DrainOptions, DrainPolicy, Drained, Group, MessageSet, WaitError,
+    WatchOptions, WcStatus,
 };
 use posthorn_tests::cards::{GatesOnly, cards};
 use posthorn_tests::side::{PATIENCE, Setup, Side};
@@ -18,7 +19,7 @@ const WATCH: WatchOptions = WatchOptions {
     believe_peers: false,
 };
 
-fn drain(me: &Side, policy: DrainPolicy) -> Drained {
+fn try_to_drain(me: &Side, policy: DrainPolicy) -> Result<Drained, DrainError> {
     let others = (0..me.host.cards()).filter(|&rank| rank != me.rank());
     let others: Vec<_> = others.map(|rank| (rank as u32, me.pair(rank))).collect();
     let group = Group::new(&me.endpoint, &others, me.rank() as u32).expect("a group");
@@ -29,7 +30,11 @@ fn drain(me: &Side, policy: DrainPolicy) -> Drained {
         peer: None,
         timeout: DRAINED,
     };
-    let drained = me.endpoint.drain(&group, &options);
+    me.endpoint.drain(&group, &options)
+}
+
+fn drain(me: &Side, policy: DrainPolicy) -> Drained {
+    let drained = try_to_drain(me, policy);
     drained.unwrap_or_else(|error| panic!("rank {}: {error}", me.rank()))
 }
 
@@ -130,15 +135,7 @@ fn survivors_agree(policy: DrainPolicy, card_dies: bool, after: u64) {
             let died = process(0, || {
                 let me = begin();
                 // Its end comes in there, or behind it.
-                let group = Group::new(&me.endpoint, &[(0, me.pair(0)), (1, me.pair(1))], 2);
-                let options = DrainOptions {
-                    tag: 7,
-                    messages: MessageSet::of_context(0),
-                    policy,
-                    peer: None,
-                    timeout: DRAINED,
-                };
-                let _ = me.endpoint.drain(&group.expect("a group"), &options);
+                let _ = try_to_drain(&me, policy);
                 me.device.pause(&[], u64::MAX)
             });
             assert!(matches!(died, Err(_) | Ok(PauseResult::Closed)));

@@ -65,7 +65,8 @@ impl Made {
 
 /// What rank 0 has lent to a peer.
 struct Lent {
-    window: Window,
+    /// None only while it is made anew.
+    window: Option<Window>,
     key: Option<RemoteKey>,
     /// What has to be in it.
     holds: Vec<u8>,
@@ -73,22 +74,34 @@ struct Lent {
 
 impl Lent {
     fn new(me: &Side) -> Self {
-        let window = me.pd.reg_window(LENGTH, RemoteRights::WRITE);
-        Self {
-            window: window.expect("a window"),
+        let mut lent = Self {
+            window: None,
             key: None,
             holds: vec![0; LENGTH],
-        }
+        };
+        lent.make_anew(me);
+        lent
+    }
+
+    /// Deregisters the region, if there is one, and registers another.
+    fn make_anew(&mut self, me: &Side) {
+        drop(self.window.take());
+        let window = me.pd.reg_window(LENGTH, RemoteRights::WRITE);
+        self.window = Some(window.expect("a window"));
+    }
+
+    fn window(&self) -> &Window {
+        self.window.as_ref().expect("it is made")
     }
 
     fn fill(&mut self, byte: u8) {
         self.holds.fill(byte);
-        self.window.write(0, &self.holds);
+        self.window().write(0, &self.holds);
     }
 
     fn contents(&self) -> Vec<u8> {
         let mut bytes = vec![0; LENGTH];
-        self.window.read(0, &mut bytes);
+        self.window().read(0, &mut bytes);
         bytes
     }
 }
@@ -114,10 +127,10 @@ fn revoke(me: &Side, lent: &mut [Lent], rng: &mut ChaCha8Rng) -> (End, usize, Ve
     let key = one.key.expect("all have one");
     match end {
         End::Lives => return (end, at, Vec::new()),
-        End::Key => one.window.revoke(key).expect("revoked"),
+        End::Key => one.window().revoke(key).expect("revoked"),
         End::Peer => me.endpoint.revoke_peer(me.pair(rank)).expect("revoked"),
         // Its memory is the allocator's again: the next window may have it.
-        End::Region => *one = Lent::new(me),
+        End::Region => one.make_anew(me),
     }
     let held = one.contents();
     one.key = None;
@@ -216,7 +229,7 @@ fn rounds(host: Host, seed: u64, rounds: u64) {
             one.fill(rng.random());
             let key = one.key.unwrap_or_else(|| {
                 let key = one
-                    .window
+                    .window()
                     .grant(&me.endpoint, me.pair(rank), RemoteRights::WRITE, ..);
                 key.expect("a key")
             });
