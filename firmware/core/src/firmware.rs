@@ -1037,11 +1037,14 @@ impl<C: Card> Firmware<C> {
                     {
                         self.pair_failed(index, cause, closed);
                     }
-                    // A `PairRead` that came before the event has found it failed, and couldn't tell why.
-                    Some((Held::Failed, State::Failed))
-                        if cause == event::Cause::PeerFailed
+                    // A `PairRead` that came before the event has found it failed, and couldn't tell why. It may have been draining: the
+                    // peer has failed whatever has become of the pair since.
+                    Some((Held::Failed, state))
+                        if state != State::Closed
+                            && cause == event::Cause::PeerFailed
                             && !self.card.is_broken(Break::ReadHidesFailure) =>
                     {
+                        self.note_event(cause.code(), pair);
                         self.note_failed_by_gates(index, closed);
                     }
                     _ => self.note_event(cause.code(), pair),

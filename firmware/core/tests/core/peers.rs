@@ -5,8 +5,8 @@ use crate::gates::{Refusal, call};
 use crate::network::{CALM, ROUGH, Weather, World, body, for_seeds, several, two};
 use abi::event::Cause as EventCause;
 use abi::mailbox::{
-    AuditEntry, AuditIndex, AuditKind, Command, Endpoint, FailedPeers, FailureCause, Nothing, Pair,
-    PairState, PeerState, Signal, TellFailed, WatchPeers, Words, id_index,
+    AuditEntry, AuditIndex, AuditKind, Command, Disconnect, Endpoint, FailedPeers, FailureCause,
+    Nothing, Pair, PairState, PeerState, Signal, TellFailed, WatchPeers, Words, id_index,
 };
 use abi::status::{MailboxStatus, Status};
 use abi::times::WATCH_INTERVAL_LEAST;
@@ -530,20 +530,53 @@ pub fn a_peer_that_has_closed_its_side_has_failed_by_that() {
     promise!(events(&mut world, 0, EventCause::LinkError).is_empty());
 }
 
+/// The gates take the peer of card 0's pair to have failed, the pair is read by the host and, if it drains, by the firmware, and then their event comes. The state
+/// that the host is told of the pair.
+fn read_before_the_event(world: &mut World, near: u32) -> u32 {
+    let card = world.cards[0].card();
+    card.holds_events = true;
+    card.fail(id_index(near), Status::PeerFailed.code().into());
+    let read = world.query(0, near);
+    world.pass(10_000);
+    let failure = read.expect("an open pair").failure;
+    promise_eq!(failure, u32::from(FailureCause::None.code()));
+    let state = world.query(0, near).expect("an open pair").state;
+    world.cards[0].card().holds_events = false;
+    world.pass(10_000);
+    let failure = (PeerState::Failed, FailureCause::Retries);
+    promise_eq!(peer(world, 0, near), failure);
+    promise_eq!(failed(world, 0), [id_index(near)]);
+    let (place, told) = (id_index(near).into(), EventCause::PeerFailed.code().into());
+    let audited = (0..).map_while(|entry| {
+        let found: AuditEntry = ask(world, 0, Command::ReadAudit, AuditIndex { entry }).ok()?;
+        (found.count != 0).then_some((found.kind, found.object, found.info))
+    });
+    let expected = (AuditKind::GateEvent.code().into(), place, told);
+    promise!(audited.collect::<Vec<_>>().contains(&expected));
+    state
+}
+
 /// `posthorn bench failure` asked for a pair after its last completion and before the firmware had taken the event: the peer stayed `Alive`, and no command named it.
 #[test]
 pub fn a_failure_that_is_read_before_the_gates_tell_of_it_is_the_peers_all_the_same() {
     let mut world = two(1, CALM);
     let (near, _) = join(&mut world, 0, 1);
-    let card = world.cards[0].card();
-    card.holds_events = true;
-    card.fail(id_index(near), Status::PeerFailed.code().into());
-    let status = world.query(0, near).expect("an open pair");
-    promise_eq!(status.state, u32::from(PairState::Failed.code()));
-    world.cards[0].card().holds_events = false;
-    world.pass(10_000);
-    let failure = (PeerState::Failed, FailureCause::Retries);
-    promise_eq!(peer(&mut world, 0, near), failure);
-    promise_eq!(failed(&mut world, 0), [id_index(near)]);
+    let state = read_before_the_event(&mut world, near);
+    promise_eq!(state, u32::from(PairState::Failed.code()));
     promise_eq!(events(&mut world, 0, EventCause::PeerFailed).len(), 1);
+}
+
+/// Its pair was being disconnected: it ends, and was taken to be no failure.
+#[test]
+pub fn a_failure_while_a_pair_drains_that_is_read_before_it_is_told_is_the_peers() {
+    let mut world = two(1, CALM);
+    world.cards[0].card().busy = 1_000_000;
+    let (near, _) = join(&mut world, 0, 1);
+    let end = Disconnect {
+        pair: near,
+        timeout: 0,
+    };
+    promise_eq!(ask(&mut world, 0, Command::Disconnect, end), Ok(Nothing {}));
+    let state = read_before_the_event(&mut world, near);
+    promise_eq!(state, u32::from(PairState::Disconnected.code()));
 }
