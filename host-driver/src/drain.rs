@@ -42,7 +42,7 @@ pub enum DrainPolicy {
 pub struct DrainOptions {
     /// The program's name for the group, the same at all members.
     pub tag: u16,
-    /// The messages.
+    /// The messages, the same at all members.
     pub messages: MessageSet,
     /// What becomes of them.
     pub policy: DrainPolicy,
@@ -138,7 +138,15 @@ impl Own<'_> {
     }
 
     /// Refuses what falls under a drain from now on. The number of its round.
-    fn hold_drain(&mut self, tag: u32, messages: &MessageSet, places: u128) -> u32 {
+    ///
+    /// # Errors
+    /// [`CommandError::Argument`] if one of this tag and context is under way for other messages or another group: the firmwares wouldn't tell them apart.
+    fn hold_drain(
+        &mut self,
+        tag: u32,
+        messages: &MessageSet,
+        places: u128,
+    ) -> Result<u32, CommandError> {
         let drains = self.drains();
         let same =
             |drain: &&mut HeldDrain| (drain.tag, drain.messages.context) == (tag, messages.context);
@@ -157,11 +165,16 @@ impl Own<'_> {
                     let rounds = drain.rounds;
                     *drain = HeldDrain { rounds, ..held };
                 }
-                drain.rounds + 1
+                if (&drain.messages, drain.places) != (messages, places) {
+                    return Err(CommandError::Argument(
+                        "a drain of this tag and context is under way for other messages or another group: end it with its own arguments first",
+                    ));
+                }
+                Ok(drain.rounds + 1)
             }
             None => {
                 drains.push(held);
-                1
+                Ok(1)
             }
         }
     }
@@ -210,7 +223,8 @@ impl Endpoint {
     /// when it polls. A member that fails meanwhile is dropped; one that is only taken to have failed is cut off from all.
     ///
     /// # Errors
-    /// [`DrainError`]. `Command`: [`CommandError::Argument`] if a rank is 64 or more or `peer` is none of the group; `Refused` with `Busy` if two other drains are under way at
+    /// [`DrainError`]. `Command`: [`CommandError::Argument`] if a rank is 64 or more, `peer` is none of the group, or a drain of the same tag, context and peer
+    /// hasn't ended and is of other messages or another group; `Refused` with `Busy` if two other drains are under way at
     /// the card; `NotFound` if the endpoint is closed.
     pub fn drain(&self, group: &Group, options: &DrainOptions) -> Result<Drained, DrainError> {
         let link = self.handle.link();
@@ -232,7 +246,7 @@ impl Endpoint {
                 return Err(CommandError::NotFound.into());
             }
             let places = part.places(&mut own);
-            own.hold_drain(tag, &options.messages, places)
+            own.hold_drain(tag, &options.messages, places)?
         };
         let mut swept = Swept::default();
         self.flush(&part, options, tag, deadline, &mut swept)?;

@@ -1580,6 +1580,23 @@ const ROWS: &[Row] = &[
         let (side, _other) = connected(&SoftFabric::new(able_options()), 4);
         names(drain(&side, 10_000, 64).expect_err("a rank of 64"))
     }),
+    (
+        "drain",
+        "`Command` with `Argument`, while one has not ended",
+        || {
+            let (side, _other) = connected(&SoftFabric::new(able_options()), 4);
+            drain(&side, 10_000, 1).expect_err("nobody else drains");
+            let options = DrainOptions {
+                messages: MessageSet {
+                    mask: 1,
+                    ..MessageSet::of_context(0)
+                },
+                ..drain_options(10_000)
+            };
+            let other = side.endpoint.drain(&group_of(&side), &options);
+            names(other.expect_err("other messages"))
+        },
+    ),
     ("drain", "`Command` with `NotFound`", || {
         let (side, _other) = connected(&SoftFabric::new(able_options()), 4);
         let group = group_of(&side);

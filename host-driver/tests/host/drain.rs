@@ -6,9 +6,9 @@ use abi::wire::{
 };
 use host_driver::transport::PauseResult;
 use host_driver::{
-    Access, Buffer, Cause, CompletionQueue, Device, DrainError, DrainOptions, DrainPolicy, Drained,
-    Endpoint, Group, MessageSet, Pair, PostError, Source, TaggedReceive, TaggedSend, WaitError,
-    WatchOptions, WcStatus, WorkCompletion,
+    Access, Buffer, Cause, CommandError, CompletionQueue, Device, DrainError, DrainOptions,
+    DrainPolicy, Drained, Endpoint, Group, MessageSet, Pair, PostError, Source, TaggedReceive,
+    TaggedSend, WaitError, WatchOptions, WcStatus, WorkCompletion,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -369,6 +369,50 @@ fn what_cannot_be_drained_is_refused() {
         matches!(refused, Err(DrainError::Command(_))),
         "{refused:?}"
     );
+}
+
+/// As it broke: the second call was taken for the first one's, and its own messages were neither refused nor swept.
+#[test]
+fn a_drain_of_other_messages_waits_for_the_one_of_its_name() {
+    let mut all = members(&fabric(3, 1), 3);
+    let of_bit = |bit: u64, timeout| DrainOptions {
+        messages: MessageSet {
+            context: CONTEXT,
+            match_bits: bit,
+            mask: 1,
+        },
+        ..Member::options(RESET, timeout)
+    };
+    let refused = |ended: Result<Drained, DrainError>| {
+        matches!(ended, Err(DrainError::Command(CommandError::Argument(_))))
+    };
+    let first = all[0].endpoint.drain(&all[0].group, &of_bit(0, TURN));
+    assert_eq!(first, Err(DrainError::TimedOut));
+    let others = all[0].endpoint.drain(&all[0].group, &of_bit(1, TURN));
+    assert!(refused(others), "other match bits");
+    let everything = all[0].drain(RESET, TURN);
+    assert!(refused(everything), "another mask");
+    let fewer = Group::new(&all[0].endpoint, &[(1, all[0].pair(1))], 0).expect("a group");
+    let fewer = all[0].endpoint.drain(&fewer, &of_bit(0, TURN));
+    assert!(refused(fewer), "another group");
+    // What was refused holds nothing.
+    all[0].send(1, 3).expect("not of the drain");
+    assert_eq!(all[0].send(1, 2), Err(PostError::Draining));
+    // The first goes on, and the next round is of whatever the members say.
+    for (round, bit) in [(1, 0), (2, 1)] {
+        let mut ended = [const { None }; 3];
+        while ended.contains(&None) {
+            for (member, ended) in all.iter().zip(&mut ended) {
+                if ended.is_none() {
+                    let drained = member.endpoint.drain(&member.group, &of_bit(bit, TURN));
+                    *ended = drained.ok();
+                }
+            }
+        }
+        let drained = ended.map(|ended| ended.expect("all have ended"));
+        assert_eq!(agreed(&drained), (vec![], round));
+    }
+    assert_epoch_is_clean(&mut all, &[0, 1, 2]);
 }
 
 /// Has what card 0's firmware asks and proposes, as the coordinator of a drain, arrive as the decision that nobody has failed.
