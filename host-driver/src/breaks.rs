@@ -178,6 +178,10 @@ breaks! {
     KeepsPartSlots,
     /// Revocations of messages cancel puts.
     SweepsPuts,
+    /// Every event interrupts a wait, whether or not the program has asked for its cause.
+    InterruptsUnasked,
+    /// Who waits for anyone isn't told of a failure whose event interrupts no wait.
+    SleepsThroughFailure,
     /// A put falls under the rules and drains of messages.
     RevokesPuts,
 }

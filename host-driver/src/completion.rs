@@ -200,7 +200,8 @@ impl CompletionQueue {
     /// Waits for a completion, `timeout` cycles at most, and takes it.
     ///
     /// # Errors
-    /// [`WaitError::Timeout`]; [`WaitError::Interrupted`] once for each event that arrives; [`WaitError::Transport`] if the card can't be reached, or is
+    /// [`WaitError::Timeout`]; [`WaitError::Interrupted`] once for each event that arrives of the causes that
+    /// [the endpoint's waits are interrupted by](crate::Endpoint::set_wait_interrupts); [`WaitError::Transport`] if the card can't be reached, or is
     /// gone and everything that was outstanding has been taken.
     pub fn wait(&self, timeout: u64) -> Result<WorkCompletion, WaitError> {
         if let Some(completion) = self.poll() {

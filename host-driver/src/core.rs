@@ -51,6 +51,7 @@ use crate::claimed::Claim;
 use crate::drain::HeldDrain;
 use crate::endpoint::Shared;
 use crate::error::CommandError;
+use crate::event::Causes;
 #[cfg(target_os = "linux")]
 use crate::event_fd::EventFd;
 use crate::link::Link;
@@ -228,6 +229,8 @@ pub(crate) struct Rings {
     event_armed: Option<u16>,
     /// Index up to which events have interrupted a wait.
     event_noticed: u16,
+    /// Causes by which waits are interrupted.
+    interrupts: Causes,
     /// Events that have been taken.
     events_taken: u64,
     failed: Failed,
@@ -273,6 +276,7 @@ impl Rings {
             bounce,
             event_armed: None,
             event_noticed: 0,
+            interrupts: Causes::INTERRUPT_BY_DEFAULT,
             events_taken: 0,
             failed: Failed::default(),
             phase: Phase::Open,

@@ -623,6 +623,17 @@ impl Endpoint {
         self.handle.lock().own().arm_for_event(self.handle.link())
     }
 
+    /// Says by which events [waits](CompletionQueue::wait) on the endpoint's completion queue are interrupted: each of these causes, once for each event that
+    /// no wait has passed by yet. [`Causes::INTERRUPT_BY_DEFAULT`] until it is said. What [`poll_event`](Self::poll_event) gives doesn't depend on it.
+    pub fn set_wait_interrupts(&self, causes: Causes) {
+        *self.handle.lock().own().interrupts() = causes;
+    }
+
+    /// The causes of events by which waits are interrupted.
+    pub fn wait_interrupts(&self) -> Causes {
+        *self.handle.lock().own().interrupts()
+    }
+
     /// The causes of events since the last clearing, whether or not the event queue had room.
     ///
     /// # Errors

@@ -224,7 +224,8 @@ pub enum WaitError {
     /// The time-out is over.
     #[error("timed out")]
     Timeout,
-    /// An event arrived, which may mean that what is waited for won't come. Poll the events, then wait again.
+    /// An event arrived of a cause that [waits are interrupted by](crate::Endpoint::set_wait_interrupts): what is waited for may not come. Poll the events,
+    /// then wait again.
     #[error("interrupted by an event")]
     Interrupted,
     /// The card couldn't be reached.

@@ -42,6 +42,14 @@ bitflags::bitflags! {
     }
 }
 
+impl Causes {
+    /// What interrupts the [waits](crate::CompletionQueue::wait) of an endpoint that the program hasn't said anything else of: every cause but two. A failed
+    /// peer ends the operations that name it, and [`Cause::PeerFailedPending`] tells who waits for anyone; an access that was refused ends nothing.
+    pub const INTERRUPT_BY_DEFAULT: Self = Self::all()
+        .difference(Self::PEER_FAILED)
+        .difference(Self::ACCESS_REFUSED);
+}
+
 impl From<Cause> for Causes {
     fn from(cause: Cause) -> Self {
         Self::from_bits_retain(1 << cause.code())

@@ -2,8 +2,8 @@
 
 use host_driver::transport::PauseResult;
 use host_driver::{
-    Access, AsyncEvent, Buffer, CompletionQueue, Counter, Device, DeviceOptions, Endpoint, Pair,
-    PairAddress, PairStatus, PostError, ProtectionDomain, Request, Source, TaggedReceive,
+    Access, AsyncEvent, Buffer, Causes, CompletionQueue, Counter, Device, DeviceOptions, Endpoint,
+    Pair, PairAddress, PairStatus, PostError, ProtectionDomain, Request, Source, TaggedReceive,
     TaggedSend, WaitError, WcKind, WcStatus, WorkCompletion,
 };
 use posthorn::payload::MessageId;
@@ -66,7 +66,9 @@ pub struct Side {
 
 /// Opens an endpoint for a [`Side`].
 fn endpoint(pd: &ProtectionDomain) -> Endpoint {
-    pd.endpoint().open().expect("an endpoint")
+    let endpoint = pd.endpoint().open().expect("an endpoint");
+    endpoint.set_wait_interrupts(Causes::all());
+    endpoint
 }
 
 impl Side {

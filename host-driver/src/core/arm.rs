@@ -2,6 +2,7 @@
 
 use super::{Core, Own, Phase, Rings};
 use crate::error::WaitError;
+use crate::event::{Cause, Causes};
 #[cfg(target_os = "linux")]
 use crate::event_fd::{EventFd, EventFdError};
 use crate::link::Link;
@@ -78,19 +79,20 @@ impl Core {
         Ok(watch)
     }
 
-    /// Arms the interrupts of the queue and of the events of its endpoints, unless an event has come, or the library has one, that no wait was interrupted by. The lines are
-    /// added to `watches`.
+    /// Arms the interrupts of the queue and of the events of its endpoints, unless an event has come, or the library has one, that is to interrupt a wait and
+    /// hasn't. The lines are added to `watches`.
     pub(crate) fn arm(&mut self, link: &Link, watches: &mut Vec<Watch>) -> Result<(), WaitError> {
         let open = |rings: &&Rings| rings.phase == Phase::Open;
         let lines = self.endpoints.iter().filter(open);
         watches.extend(lines.map(|rings| link.watch(Line::Endpoint(rings.place))));
         self.arm_completions(link)?;
-        for rings in &mut self.endpoints {
-            if rings.event_armed.is_none() && rings.phase == Phase::Open {
-                rings.arm_events(link, rings.event_noticed)?;
+        for at in 0..self.endpoints.len() {
+            let mut own = self.of(at);
+            let noticed = own.rings.event_noticed;
+            if own.rings.event_armed.is_none() && own.rings.phase == Phase::Open {
+                own.rings.arm_events(link, noticed)?;
             }
-            if rings.events.is_written(rings.event_noticed) {
-                rings.event_noticed = rings.event_noticed.wrapping_add(1);
+            if own.passes_events() {
                 return Err(WaitError::Interrupted);
             }
         }
@@ -159,6 +161,38 @@ impl Own<'_> {
             self.rings.arm_events(link, next)?;
         }
         Ok(watch)
+    }
+
+    /// Passes by the events that no wait has passed by, up to one that is to interrupt: of a chosen cause, or the last that the queue has room for, behind
+    /// which others would be lost. Whether there is one. Who waits for anyone hears of a failure by the library's own event, though the card's is left in the
+    /// queue.
+    fn passes_events(&mut self) -> bool {
+        while let Some(event) = self.rings.events.look(self.rings.event_noticed) {
+            let ahead = self
+                .rings
+                .event_noticed
+                .wrapping_sub(self.rings.events.head());
+            let number = self.rings.events_taken + u64::from(ahead);
+            self.rings.event_noticed = self.rings.event_noticed.wrapping_add(1);
+            let cause = Cause::from_code(event.cause);
+            let chosen = cause.is_some_and(|cause| self.rings.interrupts.contains(cause.into()));
+            let last = ahead + 1 >= self.rings.events.entries();
+            if chosen || last || is_broken!(InterruptsUnasked) {
+                return true;
+            }
+            if cause == Some(Cause::PeerFailed)
+                && let Some(failed) = self.pair_of_event(event.pair, number)
+                && !is_broken!(SleepsThroughFailure)
+            {
+                self.note_failed(1 << failed.index);
+            }
+        }
+        false
+    }
+
+    /// The causes by which waits are interrupted.
+    pub(crate) const fn interrupts(&mut self) -> &mut Causes {
+        &mut self.rings.interrupts
     }
 
     /// Whether the next event would find no room.

@@ -12,7 +12,7 @@
 //! has taken: so whoever takes the last one reads `EVENTS_LOST` behind it, and no lost event goes unnoticed.
 
 use super::{Own, Phase};
-use crate::event::{AsyncEvent, Cause};
+use crate::event::{AsyncEvent, Cause, Causes};
 use crate::link::Link;
 use crate::pair::Pair;
 use crate::table::Outstanding;
@@ -97,6 +97,9 @@ impl Own<'_> {
 
     /// A wait is interrupted for one such event, if it is to be.
     pub(super) fn notice_failure(&mut self) -> bool {
+        if !self.rings.interrupts.contains(Causes::PEER_FAILED_PENDING) {
+            return false;
+        }
         let due = self.pending() & !self.rings.failed.noticed;
         self.rings.failed.noticed |= due & due.wrapping_neg();
         due != 0

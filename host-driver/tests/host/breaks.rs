@@ -253,6 +253,10 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         Promise::PartsInOnePlace => {
             puts::a_put_of_any_length_is_written_where_it_is_granted_and_nowhere_else
         }
+        Promise::InterruptsUnasked => waiting::a_wait_is_interrupted_by_the_causes_that_were_chosen,
+        Promise::SleepsThroughFailure => {
+            waiting::whoever_waits_for_anyone_hears_of_a_failure_that_was_not_chosen
+        }
         Promise::OffsetWraps => puts::an_offset_never_wraps,
         Promise::SweepsPuts | Promise::RevokesPuts => {
             puts::what_revokes_or_drains_messages_does_not_concern_puts

@@ -2,7 +2,7 @@
 
 use crate::common::{PATIENCE, Side, connected, cramped, fabric, options, sized};
 use host_driver::{
-    Access, Claimed, PostError, TaggedReceive, WaitError, WcKind, WcStatus, WorkCompletion,
+    Access, Causes, Claimed, PostError, TaggedReceive, WaitError, WcKind, WcStatus, WorkCompletion,
 };
 use soft_card::{SoftFabric, SoftOptions};
 
@@ -177,6 +177,7 @@ fn a_claimed_message_outlives_the_failure_of_its_pair_but_not_its_closing() {
         send(&a, k, b"kept");
     }
     let mut claimed: Vec<Claimed> = (0..4).map(|k| claim(&b, &b.receive(k)).0).collect();
+    b.endpoint.set_wait_interrupts(Causes::PEER_FAILED);
     a.endpoint.close().unwrap();
     // The failure interrupts a wait, once.
     let interrupted = b.cq.wait(PATIENCE).unwrap_err();

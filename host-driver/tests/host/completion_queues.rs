@@ -3,7 +3,7 @@
 use crate::common::{PATIENCE, able_options, fabric};
 use host_driver::transport::PauseResult;
 use host_driver::{
-    Access, Buffer, CommandError, CompletionChannel, CompletionQueue, Device, Endpoint,
+    Access, Buffer, Causes, CommandError, CompletionChannel, CompletionQueue, Device, Endpoint,
     MailboxStatus, Pair, PostError, ProtectionDomain, Request, RequestState, Source, TaggedReceive,
     TaggedSend, WaitError, WcStatus,
 };
@@ -377,6 +377,8 @@ fn pairs_and_claims_are_of_their_endpoint() {
 fn an_event_of_any_endpoint_ends_a_wait_once() {
     let [a, b] = talkers(&able(), 2, 16);
     for talker in 0..2 {
+        let waits = &b.talkers[talker].endpoint;
+        waits.set_wait_interrupts(Causes::PEER_FAILED);
         a.talkers[talker]
             .endpoint
             .close_pair(a.talkers[talker].pair)

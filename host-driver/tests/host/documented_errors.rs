@@ -1748,7 +1748,7 @@ const ROWS: &[Row] = &[
     // wait
     ("wait", "`WaitError::Timeout`", || waited(|_, _| {})),
     ("wait", "`WaitError::Interrupted`", || {
-        waited(|_, b| b.endpoint.close_pair(b.pair).unwrap())
+        waited(|_, b| b.endpoint.signal(b.pair, 1).unwrap())
     }),
     ("wait", "`Transport` with `Unreachable`", || {
         waited(|fabric, _| fabric.cut(0, true))

@@ -388,6 +388,9 @@ pub fn a_wire_that_is_cut_fails_the_pair_on_both_sides_and_raises_events() {
         a.endpoint.post_tagged_send(k, &a.send(9), buffer).unwrap();
     }
     b.endpoint.post_tagged_inject(2, &b.send(9), b"z").unwrap();
+    for side in [&a, &b] {
+        side.endpoint.set_wait_interrupts(Causes::PEER_FAILED);
+    }
     for (side, requests) in [(&a, 2), (&b, 2)] {
         let (mut completions, mut interruptions) = (0, 0);
         while completions < requests || interruptions < 1 {

@@ -6,8 +6,8 @@ use abi::register::{SEND_TAIL, endpoint_page};
 use abi::times::WATCH_INTERVAL_LEAST;
 use host_driver::transport::TransportError;
 use host_driver::{
-    AsyncEvent, Cause, FailureCause, Pair, PairState, PeerState, Source, TaggedReceive, WaitError,
-    WatchOptions, WcStatus,
+    AsyncEvent, Cause, Causes, FailureCause, Pair, PairState, PeerState, Source, TaggedReceive,
+    WaitError, WatchOptions, WcStatus,
 };
 
 /// A look every 131 µs, and failure after eight.
@@ -158,6 +158,7 @@ pub fn whoever_waits_for_anyone_is_told_once_of_a_failed_peer() {
     for is_first in [true, false] {
         let fabric = fabric();
         let (mut a, _b) = connected(&fabric, 4);
+        a.endpoint.set_wait_interrupts(Causes::all());
         let mut request = is_first.then(|| a.post(1, &anyone()));
         a.endpoint.declare_failed(a.pair).expect("connected");
         is_interrupted(&a);
@@ -197,6 +198,7 @@ fn is_left_alone_but_for(side: &Side, cause: Cause) {
 pub fn an_acknowledged_failure_is_told_no_more() {
     let fabric = fabric();
     let (mut a, _b) = connected(&fabric, 4);
+    a.endpoint.set_wait_interrupts(Causes::PEER_FAILED);
     a.endpoint.declare_failed(a.pair).expect("connected");
     is_interrupted(&a);
     assert_eq!(a.endpoint.acknowledge_failures(), Ok(vec![a.pair]));

@@ -1,8 +1,10 @@
 //! Waiting: in time, without losing a wake-up, for one queue or several, and in several threads.
 
-use crate::common::{PATIENCE, connected, fabric, options, sized};
+use crate::common::{PATIENCE, connected, fabric, opened, options, sized};
 use host_driver::transport::{Line, PauseResult};
-use host_driver::{CompletionChannel, Counter, Device, WaitError, WcStatus};
+use host_driver::{
+    Cause, Causes, CompletionChannel, Counter, Device, Source, TaggedReceive, WaitError, WcStatus,
+};
 use soft_card::{SoftFabric, SoftOptions};
 use std::thread;
 
@@ -63,6 +65,139 @@ fn a_wait_ends_when_the_completion_comes_and_not_later() {
         "after {} cycles",
         fabric.now() - before
     );
+}
+
+/// A signal, a failed peer and a connection that is refused reach one who waits; those that it has chosen end a wait, once each.
+#[test]
+pub fn a_wait_is_interrupted_by_the_causes_that_were_chosen() {
+    let chosen = [
+        (Causes::empty(), 0),
+        (Causes::SIGNAL, 2),
+        (Causes::PEER_FAILED, 1),
+        (Causes::SIGNAL | Causes::PEER_FAILED, 3),
+        (Causes::PEER_FAILED_PENDING, 1),
+        (Causes::INTERRUPT_BY_DEFAULT, 3),
+        (Causes::all(), 4),
+    ];
+    for (causes, expected) in chosen {
+        let (a, mut b) = connected(&fabric(), 8);
+        let default = b.endpoint.wait_interrupts();
+        assert_eq!(default, Causes::INTERRUPT_BY_DEFAULT);
+        b.endpoint.set_wait_interrupts(causes);
+        assert_eq!(b.endpoint.wait_interrupts(), causes);
+        let anyone = TaggedReceive {
+            source: Source::Any,
+            ..b.receive(7)
+        };
+        b.post(1, &anyone);
+        let mut interrupted = 0;
+        let mut count = |ended: Option<WaitError>| match ended {
+            Some(WaitError::Interrupted) => interrupted += 1,
+            ended => assert_eq!(ended, Some(WaitError::Timeout)),
+        };
+        // Each comes before the wait, and is passed by in it or by the next.
+        for word in 0..2 {
+            a.endpoint.signal(a.pair, word).expect("connected");
+            b.pause(50_000);
+            count(b.cq.wait(1_000).err());
+        }
+        b.endpoint.declare_failed(b.pair).expect("connected");
+        b.pause(50_000);
+        // The library's own event is known with the card's.
+        let mut told = Vec::new();
+        for _ in 0..3 {
+            count(b.cq.wait(1_000).err());
+            let event = b.endpoint.poll_event();
+            told.extend(event.expect("within reach").map(|event| event.cause));
+        }
+        count(b.cq.wait(1_000).err());
+        told.extend(std::iter::from_fn(|| b.endpoint.poll_event().ok().flatten()).map(|e| e.cause));
+        let all = [
+            Cause::Signal,
+            Cause::Signal,
+            Cause::PeerFailed,
+            Cause::PeerFailedPending,
+        ];
+        assert_eq!(told, all, "every event can be polled");
+        assert_eq!(interrupted, expected, "{causes:?}");
+    }
+}
+
+/// What comes while a thread sleeps in a wait wakes it only for a chosen cause, and is lost on none.
+#[test]
+fn a_wait_that_sleeps_goes_on_through_what_was_not_chosen() {
+    let fabric = fabric();
+    let (a, mut b) = connected(&fabric, 8);
+    b.endpoint.set_wait_interrupts(Causes::DRAIN);
+    b.post(1, &b.receive(7));
+    let (sender, attached) = (fabric.attach(), fabric.attach());
+    let (ended, word) = thread::scope(|scope| {
+        let b = &b;
+        let waiter = scope.spawn(move || {
+            let _attached = attached;
+            b.cq.wait(PATIENCE).expect("no interruption").wr_id
+        });
+        for word in 0..5 {
+            a.endpoint.signal(a.pair, word).expect("connected");
+            a.pause(50_000);
+        }
+        a.endpoint
+            .post_tagged_inject(2, &a.send(7), b"x")
+            .expect("there is a buffer");
+        a.pause(50_000);
+        drop(sender);
+        let ended = waiter.join().expect("no panic");
+        (ended, b.endpoint.poll_event().expect("within reach"))
+    });
+    assert_eq!(ended, 1);
+    assert_eq!(word.expect("a signal").info, 0);
+    // Chosen while nobody waits: it holds from the next wait on, for what no wait has passed by.
+    b.endpoint.set_wait_interrupts(Causes::SIGNAL);
+    assert_eq!(b.cq.wait(1_000).err(), Some(WaitError::Timeout));
+    a.endpoint.signal(a.pair, 5).expect("connected");
+    assert_eq!(b.cq.wait(PATIENCE).err(), Some(WaitError::Interrupted));
+}
+
+/// By default the card's event interrupts nothing: the library's does, whoever takes the card's.
+#[test]
+pub fn whoever_waits_for_anyone_hears_of_a_failure_that_was_not_chosen() {
+    let (_a, mut b) = connected(&fabric(), 8);
+    let anyone = TaggedReceive {
+        source: Source::Any,
+        ..b.receive(7)
+    };
+    b.post(1, &anyone);
+    b.endpoint.declare_failed(b.pair).expect("connected");
+    b.pause(50_000);
+    assert_eq!(b.cq.wait(PATIENCE).err(), Some(WaitError::Interrupted));
+    assert_eq!(b.cq.wait(10_000).err(), Some(WaitError::Timeout));
+    for cause in [Cause::PeerFailed, Cause::PeerFailedPending] {
+        let event = b.endpoint.poll_event().expect("within reach");
+        let event = event.map(|event| (event.cause, event.pair));
+        assert_eq!(event, Some((cause, Some(b.pair))));
+    }
+}
+
+/// Else a wait would sleep through all that comes behind it.
+#[test]
+fn an_event_that_fills_the_queue_interrupts_whatever_was_chosen() {
+    let fabric = fabric();
+    let (a, b) = opened(&fabric, 8, |pd| pd.endpoint().event_queue(4));
+    b.endpoint.set_wait_interrupts(Causes::empty());
+    for round in 0..3 {
+        for word in 0..4 {
+            let ended = b.cq.wait(10_000).err();
+            assert_eq!(ended, Some(WaitError::Timeout), "{round} {word}");
+            a.endpoint.signal(a.pair, word).expect("connected");
+            b.pause(50_000);
+        }
+        assert_eq!(b.cq.wait(PATIENCE).err(), Some(WaitError::Interrupted));
+        assert_eq!(b.cq.wait(10_000).err(), Some(WaitError::Timeout));
+        for word in 0..4 {
+            let event = b.endpoint.poll_event().expect("within reach");
+            assert_eq!(event.expect("a signal").info, word);
+        }
+    }
 }
 
 #[test]

@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use host_driver::transport::{PauseResult, Transport, TransportError};
 use host_driver::{
-    Access, Buffer, Cause, CommandError, CompletionQueue, Device, Endpoint, OpenError, Pair,
-    PairAddress, PostError, ProtectionDomain, Refused, Source, TaggedReceive, TaggedSend,
+    Access, Buffer, Cause, Causes, CommandError, CompletionQueue, Device, Endpoint, OpenError,
+    Pair, PairAddress, PostError, ProtectionDomain, Refused, Source, TaggedReceive, TaggedSend,
     WaitError, WcKind, WcStatus, WorkCompletion,
 };
 
@@ -223,6 +223,7 @@ impl<'a> Player<'a> {
             .completion_queue(COMPLETION_ENTRIES)
             .inject_buffers(INJECTS)
             .open()?;
+        endpoint.set_wait_interrupts(Causes::all());
         let peers = peers(rank, ranks, events);
         let credits = (identity.unexpected as usize / peers.len().max(1))
             .min(usize::from(abi::limits::DEFAULT_CREDITS)) as u16;

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use host_driver::transport::{PauseResult, Transport, TransportError};
 use host_driver::{
-    Access, Buffer, Cause, CommandError, CompletionQueue, Device, Endpoint, OpenError, Pair,
-    PairAddress, PostError, ProtectionDomain, Refused, Request, Source, TaggedReceive, TaggedSend,
-    WaitError, WatchOptions, WcKind, WcStatus, WorkCompletion,
+    Access, Buffer, Cause, Causes, CommandError, CompletionQueue, Device, Endpoint, OpenError,
+    Pair, PairAddress, PostError, ProtectionDomain, Refused, Request, Source, TaggedReceive,
+    TaggedSend, WaitError, WatchOptions, WcKind, WcStatus, WorkCompletion,
 };
 
 use crate::payload::MessageId;
@@ -219,6 +219,8 @@ impl Worker {
         let device = Device::open(transport)?;
         let pd = device.alloc_pd()?;
         let endpoint = pd.endpoint().completion_queue(ENTRIES).open()?;
+        // Every event is worked off as it comes.
+        endpoint.set_wait_interrupts(Causes::all());
         endpoint.watch_peers(habits.watch)?;
         let slots = (SENDS + 1 + RECEIVES) * ranks;
         let (_, mut memory) = pd.reg_mr(slots * habits.longest.max(1), Access::ReadWrite)?;
