@@ -182,6 +182,8 @@ breaks! {
     InterruptsUnasked,
     /// Who waits for anyone isn't told of a failure whose event interrupts no wait.
     SleepsThroughFailure,
+    /// What ends with the failure of a peer isn't counted.
+    CountsNoLoss,
     /// A put falls under the rules and drains of messages.
     RevokesPuts,
 }

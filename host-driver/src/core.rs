@@ -57,6 +57,7 @@ use crate::event_fd::EventFd;
 use crate::link::Link;
 use crate::memory::HostMemory;
 use crate::pair::Pair;
+use crate::peer_failure::Lost;
 use crate::query::EndpointStatus;
 use crate::region::Buffer;
 use crate::request_queue::RequestQueue;
@@ -132,6 +133,8 @@ pub(crate) struct OpenPair {
     ended: bool,
     /// Number of the first event of the endpoint that can be about it: those before were about others in its place.
     events_from: u64,
+    /// What has ended with its peer's failure.
+    lost: Lost,
     /// The slots in which the peer's unexpected messages rest; given back when the pair is gone.
     slots: Arc<HostMemory>,
 }
@@ -234,6 +237,8 @@ pub(crate) struct Rings {
     /// Events that have been taken.
     events_taken: u64,
     failed: Failed,
+    /// Cycles for which the peers may be silent, as the program has said; 0: for ever.
+    watch: u32,
     phase: Phase,
     /// Closed: index of the queue behind the last completion that the card has written for it.
     told: u16,
@@ -279,6 +284,7 @@ impl Rings {
             interrupts: Causes::INTERRUPT_BY_DEFAULT,
             events_taken: 0,
             failed: Failed::default(),
+            watch: 0,
             phase: Phase::Open,
             told: 0,
             flushed: false,
@@ -587,9 +593,25 @@ impl Own<'_> {
             ending: Ending::No,
             ended: false,
             events_from,
+            lost: Lost::default(),
             slots,
         });
         Some(pair)
+    }
+
+    /// What has ended with the failure of the peer of an open pair.
+    pub(crate) fn lost_mut(&mut self, pair: Pair) -> Option<&mut Lost> {
+        self.pair_mut(pair).map(|open| &mut open.lost)
+    }
+
+    /// Cycles for which the peers may be silent; 0: for ever.
+    pub(crate) const fn watch(&self) -> u32 {
+        self.rings.watch
+    }
+
+    /// The card watches the peers so.
+    pub(crate) const fn set_watch(&mut self, cycles: u32) {
+        self.rings.watch = cycles;
     }
 
     /// The card's name of an open pair.

@@ -92,6 +92,7 @@ mod looks;
 mod memory;
 mod operation;
 mod pair;
+mod peer_failure;
 mod peers;
 mod primitives;
 mod query;
@@ -130,6 +131,7 @@ pub use group::Group;
 pub use loader::load_firmware;
 pub use operation::{Outgoing, Put, RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend};
 pub use pair::{EndpointAddress, Pair, PairAddress};
+pub use peer_failure::PeerFailure;
 pub use peers::WatchOptions;
 pub use query::{
     Capabilities, DeviceLimits, EndpointState, EndpointStatus, PairStatus, RequestState,
@@ -176,6 +178,7 @@ const _: () = {
     shared::<TaggedSend>();
     shared::<Put>();
     shared::<SendLimits>();
+    shared::<PeerFailure>();
     shared::<WatchOptions>();
     shared::<PairTimes>();
     shared::<Group>();

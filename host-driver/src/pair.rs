@@ -4,6 +4,7 @@ use abi::ABI_VERSION;
 use abi::address;
 use abi::limits::MAX_CREDITS;
 use abi::mailbox::{PairId, id_index};
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An open pair of one endpoint. It is a name, valid until the pair or its endpoint is closed.
@@ -65,6 +66,17 @@ impl EndpointAddress {
             mac: view.mac(),
             endpoint: view.endpoint(),
         }
+    }
+}
+
+impl fmt::Display for EndpointAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g, ..] = self.mac.to_le_bytes();
+        let endpoint = self.endpoint;
+        write!(
+            f,
+            "endpoint {endpoint} of card {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}"
+        )
     }
 }
 

@@ -3,6 +3,7 @@
 //! | | takes time of the card |
 //! |---|---|
 //! | [`Endpoint::watch_peers`], [`declare_failed`](Endpoint::declare_failed), [`tell_failed`](Endpoint::tell_failed), [`signal`](Endpoint::signal) | a command |
+//! | [`Endpoint::peer_failure`] | a command, at first |
 //! | [`Endpoint::failed_peers`], [`pending_failures`](Endpoint::pending_failures), [`acknowledge_failures`](Endpoint::acknowledge_failures) | a command, which asks no other card |
 //!
 //! A failure is acknowledged in the library: the card tells of it once, by an event, and goes on naming it. The library has an event of its own for who waits for anyone
@@ -59,6 +60,11 @@ impl Endpoint {
             believe: options.believe_peers.into(),
         };
         let Nothing {} = commands.call(Command::WatchPeers, &watch)?;
+        let timeout = match options.interval {
+            0 => 0,
+            _ => options.timeout,
+        };
+        self.handle.lock().own().set_watch(timeout);
         Ok(())
     }
 

@@ -301,6 +301,9 @@ impl Own<'_> {
             claimed: None,
         };
         work.operation().complete(self, completion, &mut told);
+        if !silent {
+            self.count_lost(&work, status);
+        }
         (!silent).then_some(told)
     }
 

@@ -257,6 +257,7 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         Promise::SleepsThroughFailure => {
             waiting::whoever_waits_for_anyone_hears_of_a_failure_that_was_not_chosen
         }
+        Promise::CountsNoLoss => peers::a_failure_says_who_failed_how_and_what_was_lost,
         Promise::OffsetWraps => puts::an_offset_never_wraps,
         Promise::SweepsPuts | Promise::RevokesPuts => {
             puts::what_revokes_or_drains_messages_does_not_concern_puts

@@ -6,9 +6,10 @@ use abi::register::{SEND_TAIL, endpoint_page};
 use abi::times::WATCH_INTERVAL_LEAST;
 use host_driver::transport::TransportError;
 use host_driver::{
-    AsyncEvent, Cause, Causes, FailureCause, Pair, PairState, PeerState, Source, TaggedReceive,
-    WaitError, WatchOptions, WcStatus,
+    AsyncEvent, Cause, Causes, CommandError, FailureCause, Pair, PairState, PairTimes, PeerState,
+    Source, TaggedReceive, WaitError, WatchOptions, WcStatus,
 };
+use soft_card::SoftFabric;
 
 /// A look every 131 µs, and failure after eight.
 const WATCH: WatchOptions = WatchOptions {
@@ -116,6 +117,125 @@ pub fn a_peer_that_closes_without_a_disconnect_has_failed_and_broken_no_rule() {
     b.endpoint.declare_failed(b.pair).expect("connected");
     assert_eq!(a.next_past_events().status, WcStatus::LinkError);
     assert_eq!(events(&a)[0].cause, Cause::LinkError);
+}
+
+/// What is posted before a failure, and one receive behind it, as they end: nine of them, of which all but one name the peer.
+fn posted(side: &mut Side) {
+    for k in 0..5 {
+        side.post(k, &side.receive(7));
+    }
+    side.post(5, &anyone());
+    for k in 6..8 {
+        let buffer = side.buffer(8);
+        let send = side.send(9);
+        side.endpoint
+            .post_tagged_send(k, &send, buffer)
+            .expect("room");
+    }
+    let send = side.send(9);
+    side.endpoint
+        .post_tagged_inject(8, &send, b"x")
+        .expect("a buffer");
+}
+
+#[test]
+pub fn a_failure_says_who_failed_how_and_what_was_lost() {
+    type Fail = fn(&SoftFabric, &Side, &Side);
+    type Way = (Fail, FailureCause, Option<u64>, Option<u8>, &'static str);
+    let cut: Fail = |fabric, _, _| (0..2).for_each(|card| fabric.lose_frames(card, u32::MAX));
+    let ways: [Way; 4] = [
+        (
+            cut,
+            FailureCause::Retries,
+            Some(1 << 12),
+            Some(4),
+            "4 tries without an acknowledgement, the first for 4096 cycles",
+        ),
+        (
+            |fabric, a, _| {
+                let patient = PairTimes {
+                    timeout: Some(20),
+                    retry_cnt: Some(15),
+                    ..PairTimes::default()
+                };
+                a.endpoint.set_pair_times(a.pair, patient).expect("open");
+                a.endpoint.watch_peers(WATCH).expect("watched");
+                (0..2).for_each(|card| fabric.lose_frames(card, u32::MAX));
+            },
+            FailureCause::Silence,
+            Some(WATCH.timeout as u64),
+            None,
+            "it gave no sign of life for 131072 cycles",
+        ),
+        (
+            |_, a, _| a.endpoint.declare_failed(a.pair).expect("connected"),
+            FailureCause::Declared,
+            None,
+            None,
+            "the program declared it",
+        ),
+        (
+            |_, _, b| b.endpoint.close_pair(b.pair).expect("open"),
+            FailureCause::Closed,
+            None,
+            None,
+            "it closed its side of the pair without a disconnect",
+        ),
+    ];
+    for (fail, cause, timeout, tries, how) in ways {
+        let fabric = fabric();
+        let (mut a, b) = connected(&fabric, 1);
+        // The only credit is taken, so that nothing leaves.
+        let buffer = a.buffer(8);
+        let send = a.send(9);
+        a.endpoint
+            .post_tagged_send(9, &send, buffer)
+            .expect("posted");
+        assert_eq!(a.next().status, WcStatus::Success);
+        assert_eq!(a.endpoint.peer_failure(a.pair), Ok(None));
+        let times = PairTimes {
+            timeout: Some(12),
+            retry_cnt: Some(3),
+            ..PairTimes::default()
+        };
+        a.endpoint.set_pair_times(a.pair, times).expect("open");
+        posted(&mut a);
+        fail(&fabric, &a, &b);
+        while a.endpoint.failed_peers() == Ok(vec![]) {
+            a.pause(10_000);
+        }
+        a.pause(50_000);
+        let failure = |a: &Side| {
+            a.endpoint
+                .peer_failure(a.pair)
+                .expect("open")
+                .expect("failed")
+        };
+        let first = failure(&a);
+        assert_eq!((first.sends_failed, first.receives_failed), (0, 0));
+        assert_eq!((first.pair, first.cause), (a.pair, cause));
+        assert_eq!((first.timeout, first.tries), (timeout, tries));
+        assert_eq!(first.peer, Some(b.endpoint.address()));
+        // Counted as they are taken; what is posted afterwards ends so too.
+        let ended: Vec<_> = (0..8).map(|_| a.next_past_events()).collect();
+        assert!(ended.iter().all(|one| one.status == WcStatus::PeerFailed));
+        a.endpoint.probe(10, &a.receive(7)).expect("posted");
+        assert_eq!(a.next_past_events().status, WcStatus::PeerFailed);
+        // What is set now isn't what has found it.
+        a.endpoint.watch_peers(WatchOptions::OFF).expect("open");
+        let _ = a.endpoint.set_pair_times(a.pair, PairTimes::default());
+        let last = failure(&a);
+        assert_eq!((last.sends_failed, last.receives_failed), (3, 6));
+        assert_eq!((last.timeout, last.tries), (timeout, tries));
+        let peer = b.endpoint.address();
+        let pair = a.pair.index();
+        let sentence = format!(
+            "{peer}, the peer of pair {pair}, has failed: {how}; 3 sends and 6 receives ended with it"
+        );
+        assert_eq!(last.to_string(), sentence);
+        a.endpoint.close_pair(a.pair).expect("open");
+        assert_eq!(a.endpoint.peer_failure(a.pair), Err(CommandError::NotFound));
+    }
 }
 
 #[test]
