@@ -15,7 +15,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{CommandError, ConnectError};
 use crate::memory::HostMemory;
 use crate::pair::{EndpointAddress, Pair};
-use crate::transport::{PauseResult, TransportError, Watch};
+use crate::transport::{TransportError, Watch};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
     Accept, Command, Connect, ConnectReason, Disconnect, Nothing, PairState, Reserve, Words,
@@ -282,7 +282,7 @@ impl Endpoint {
 
     /// Looks whenever an event has come, until there is something to see or the time is over. An event that finds the queue full interrupts nobody:
     /// while it would, this looks ever more seldom by itself.
-    fn look_until<T, E: From<TransportError>>(
+    pub(crate) fn look_until<T, E: From<TransportError>>(
         &self,
         deadline: u64,
         look: impl Fn() -> Result<Option<T>, E>,
@@ -312,16 +312,8 @@ impl Endpoint {
             let at_intervals = silent || is_broken!(LooksAtIntervals);
             let patience = if at_intervals { cycles } else { SELDOM_CYCLES };
             let next = deadline.min(device.now().saturating_add(patience));
-            ended(device.pause(&[event, closing], next))?;
+            link.pause_or_fail(&[event, closing], next)?;
             cycles = most.min(2 * cycles);
         }
-    }
-}
-
-fn ended(pause: PauseResult) -> Result<(), TransportError> {
-    match pause {
-        PauseResult::Deadline | PauseResult::Interrupt(_) => Ok(()),
-        PauseResult::Unreachable => Err(TransportError::Unreachable),
-        PauseResult::Closed => Err(TransportError::Closed),
     }
 }

@@ -12,7 +12,6 @@ use crate::core::Own;
 use crate::endpoint::Endpoint;
 use crate::error::{CommandError, PostError};
 use crate::group::Group;
-use crate::looks::Looks;
 use crate::sweep::{MessageSet, SweepError, Swept};
 use crate::transport::TransportError;
 use abi::mailbox::{
@@ -22,8 +21,6 @@ use abi::status::{MailboxStatus, Status};
 
 /// Most ranks of a group that drains.
 const MOST_RANKS: u32 = 64;
-/// Cycles of the pause before another look: the first, and the most.
-const PAUSES: (u64, u64) = (256, 1 << 14);
 
 /// What becomes of traffic between members that live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -283,8 +280,9 @@ impl Endpoint {
         if patience.is_none() {
             self.sweep_once(group, messages, deadline, swept)?;
         }
-        let mut looks = Looks::new(PAUSES.0, PAUSES.1);
         loop {
+            // Armed before the look: what ends meanwhile interrupts.
+            let armed = self.arm_for_completion()?;
             let now = link.now();
             let (pending, since) = {
                 let mut locked = self.handle.lock();
@@ -297,17 +295,16 @@ impl Endpoint {
             if pending == 0 || is_broken!(DrainsUnflushed) {
                 return Ok(());
             }
-            if since == now {
-                looks.moved();
-            } else if patience.is_some_and(|patience| now - since >= patience) {
+            if now >= deadline {
+                return Err(DrainError::TimedOut);
+            }
+            let patient = patience.map_or(u64::MAX, |patience| since.saturating_add(patience));
+            if now >= patient {
                 patience = None;
                 self.sweep_once(group, messages, deadline, swept)?;
                 continue;
             }
-            if now >= deadline {
-                return Err(DrainError::TimedOut);
-            }
-            looks.pause(link, deadline)?;
+            self.pause_for_completion(armed, deadline.min(patient))?;
         }
     }
 
@@ -374,49 +371,48 @@ impl Endpoint {
         deadline: u64,
         swept: &mut Swept,
     ) -> Result<u64, DrainError> {
-        let link = self.handle.link();
         let DrainOptions { messages, .. } = options;
         let drain = DrainName {
             endpoint: self.handle.id(),
             tag,
             context: messages.context.into(),
         };
-        let mut looks = Looks::new(PAUSES.0, PAUSES.1);
+        let read = || -> Result<DrainStatus, DrainError> {
+            let (mut commands, ()) = self.commands_while_open()?;
+            Ok(commands.call(Command::ReadDrain, &drain)?)
+        };
         loop {
-            let status: DrainStatus = {
-                let (mut commands, ()) = self.commands_while_open()?;
-                commands.call(Command::ReadDrain, &drain)?
-            };
-            match u8::try_from(status.state)
-                .ok()
-                .and_then(DrainState::from_code)
-            {
-                Some(DrainState::Sweep) => {
+            // Each change that the host is waited for at raises an event.
+            let news = self.look_until(deadline, || -> Result<_, DrainError> {
+                let status = read()?;
+                let state = u8::try_from(status.state).ok();
+                match state.and_then(DrainState::from_code) {
+                    Some(DrainState::Asked | DrainState::Flushed) => Ok(None),
+                    Some(state) => Ok(Some((state, status.failed))),
+                    None => {
+                        let command = Command::ReadDrain;
+                        let answer = status.state;
+                        Err(CommandError::Malformed { command, answer }.into())
+                    }
+                }
+            })?;
+            match news {
+                None => return Err(DrainError::TimedOut),
+                Some((DrainState::Done, failed)) => {
+                    // What they sent after the sweep, before they were cut off.
+                    let lost = group.part(|rank| failed >> rank & 1 == 1);
+                    self.sweep_once(&lost, messages, deadline, swept)?;
+                    return Ok(failed);
+                }
+                Some((DrainState::CutOff, _)) => return Err(DrainError::CutOff),
+                Some(_) => {
                     if !is_broken!(DrainsUnswept) {
                         self.sweep_once(group, messages, deadline, swept)?;
                     }
                     let (mut commands, ()) = self.commands_while_open()?;
                     let Nothing {} = commands.call(Command::DrainSwept, &drain)?;
-                    looks.moved();
-                }
-                Some(DrainState::Done) => {
-                    // What they sent after the sweep, before they were cut off.
-                    let failed = group.part(|rank| status.failed >> rank & 1 == 1);
-                    self.sweep_once(&failed, messages, deadline, swept)?;
-                    return Ok(status.failed);
-                }
-                Some(DrainState::Asked | DrainState::Flushed) => {}
-                Some(DrainState::CutOff) => return Err(DrainError::CutOff),
-                None => {
-                    let command = Command::ReadDrain;
-                    let answer = status.state;
-                    return Err(CommandError::Malformed { command, answer }.into());
                 }
             }
-            if link.now() >= deadline {
-                return Err(DrainError::TimedOut);
-            }
-            looks.pause(link, deadline)?;
         }
     }
 }

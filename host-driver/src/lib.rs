@@ -69,6 +69,7 @@ macro_rules! is_broken {
     };
 }
 
+mod armed;
 mod backlog;
 #[cfg(feature = "breaks")]
 pub mod breaks;
@@ -88,7 +89,6 @@ mod event_fd;
 mod group;
 mod link;
 mod loader;
-mod looks;
 mod memory;
 mod operation;
 mod pair;

@@ -188,6 +188,22 @@ impl Link {
         self.transport.pause(watch, deadline)
     }
 
+    /// The same, for who looks again whatever has ended it.
+    ///
+    /// # Errors
+    /// If the card is out of reach.
+    pub(crate) fn pause_or_fail(
+        &self,
+        watch: &[Watch],
+        deadline: u64,
+    ) -> Result<(), TransportError> {
+        match self.pause(watch, deadline) {
+            PauseResult::Deadline | PauseResult::Interrupt(_) => Ok(()),
+            PauseResult::Unreachable => Err(TransportError::Unreachable),
+            PauseResult::Closed => Err(TransportError::Closed),
+        }
+    }
+
     /// Watches `line` from now on.
     pub(crate) fn watch(&self, line: Line) -> Watch {
         let seen = self.interrupts(line);

@@ -6,7 +6,7 @@
 //!   lock ► take what the card has written: silent ► done with;  the program's ► aside, until it polls
 //!        ► cancel every receive and send of `messages` that is pending            completes as `told`
 //!        ► then of each pair of the group: claim ► discard ► claim … until none is found
-//!   unlock ► pause ► again, until nothing is left that hasn't ended
+//!   unlock ► pause until a completion comes ► again, until nothing is left that hasn't ended
 //! ```
 //!
 //! It is for who has seen to it that nothing new comes in: `revoke` by a rule, `drain` by markers. A receive or a send that ends `Cancelled` by the sweep is told
@@ -20,7 +20,6 @@
 use crate::core::SweepTurn;
 use crate::endpoint::Endpoint;
 use crate::group::Group;
-use crate::looks::Looks;
 use crate::query::Capabilities;
 use crate::transport::TransportError;
 use abi::request::FLAG_PAST_RULES;
@@ -86,8 +85,8 @@ pub enum SweepError {
     Transport(#[from] TransportError),
 }
 
-/// Cycles of the pause before another turn: the first, and the most.
-const PAUSES: (u64, u64) = (64, 4096);
+/// Cycles of the pause before another turn while a ring is full: the card interrupts nobody when it has fetched.
+const FULL_PAUSE: u64 = 256;
 
 impl Endpoint {
     /// Cancels what is pending of `messages` of the group, by a receive from any source too, and discards what waits of them. See the head of this file.
@@ -110,22 +109,31 @@ impl Endpoint {
         if !self.handle.lock().own().begin_sweep(flags) {
             return Err(SweepError::Busy);
         }
-        let mut looks = Looks::new(PAUSES.0, PAUSES.1);
         let ended = loop {
+            // Armed before the turn: what ends meanwhile interrupts.
+            let armed = match self.arm_for_completion() {
+                Ok(armed) => armed,
+                Err(error) => break Err(error.into()),
+            };
             let mut locked = self.handle.lock();
             locked.core.set_aside(link);
             let turn = locked.own().sweep_turn(link, group, messages, told);
             drop(locked);
-            match turn {
-                Ok(SweepTurn::Done(swept)) => break Ok(swept),
-                Ok(SweepTurn::Moved) => looks.moved(),
-                Ok(SweepTurn::Waits) => {}
+            let now = link.now();
+            if let Ok(SweepTurn::Done(swept)) = turn {
+                break Ok(swept);
+            }
+            let paused = match turn {
                 Err(error) => break Err(error),
-            }
-            if link.now() >= deadline {
-                break Err(SweepError::TimedOut);
-            }
-            if let Err(error) = looks.pause(link, deadline) {
+                Ok(_) if now >= deadline => break Err(SweepError::TimedOut),
+                Ok(SweepTurn::Full) => {
+                    let next = deadline.min(now.saturating_add(FULL_PAUSE));
+                    link.pause_or_fail(&[], next)
+                }
+                Ok(SweepTurn::Waits) => self.pause_for_completion(armed, deadline),
+                Ok(_) => Ok(()),
+            };
+            if let Err(error) = paused {
                 break Err(error.into());
             }
         };

@@ -232,6 +232,8 @@ names! {
         DrainNamedKept,
         /// A later round says nothing of the one before.
         DrainOverForgotten,
+        /// A host that has swept is told that its member waits again, so that another sweep that is asked for before may be told of as nothing new.
+        DrainSweptIsNews,
         /// What a late answer says has been done to a rule is taken to be so.
         LateRuleBelieved,
         /// The group of a rule may have pairs of other endpoints.

@@ -292,9 +292,14 @@ impl<C: Card> Firmware<C> {
         let at = self.drain_of(name)?;
         let now = self.card.now();
         let Self { drains, card, .. } = self;
-        drains[at].change(now, |agreement| {
+        let drain = &mut drains[at];
+        drain.change(now, |agreement| {
             agreement.swept(|promise| card.is_broken(promise));
         });
+        if !card.is_broken(Break::DrainSweptIsNews) {
+            // The host knows that it has swept. Whatever comes next is news to it, another sweep too.
+            drain.told = DrainState::Flushed;
+        }
         Ok(())
     }
 

@@ -21,7 +21,7 @@ enum Place {
     There(Arc<HostEnd>),
 }
 
-/// What a card asks its host's memory for, as a [bus that a test has](crate::SoftFabric::bus) carries it. Completions and events aren't among it.
+/// What a card asks its host's memory for, as a [bus that a test has](crate::SoftFabric::bus) carries it.
 pub enum BusAccess<'a> {
     /// These bytes have been read, and may be changed on their way.
     Read {
@@ -36,6 +36,13 @@ pub enum BusAccess<'a> {
         address: u64,
         /// What the card sends.
         bytes: &'a [u8],
+    },
+    /// A completion or an event is to be written.
+    Entry {
+        /// The card's address.
+        address: u64,
+        /// What the card sends.
+        words: &'a [u64],
     },
 }
 
@@ -222,6 +229,7 @@ impl HostMemory for Memory {
     }
 
     fn write_entry(&mut self, address: u64, words: &[u64]) -> Result<(), BusError> {
+        self.pass(BusAccess::Entry { address, words })?;
         let mapping = self.find(address, 8 * words.len())?;
         match &mapping.place {
             Place::Here(start) => {

@@ -33,8 +33,10 @@ pub(super) struct Sweep {
 pub(crate) enum SweepTurn {
     /// Something was posted.
     Moved,
-    /// What was posted has to end first, or has no room yet.
+    /// What was posted has to end first: a completion will tell.
     Waits,
+    /// A ring has no room yet.
+    Full,
     /// Nothing is left.
     Done(Swept),
 }
@@ -99,7 +101,7 @@ impl Own<'_> {
         let turn = self.sweep_on(link, group, messages, told, &mut moved);
         self.feed(link);
         match turn {
-            Err(PostError::ListRingFull | PostError::SendRingFull) => Ok(SweepTurn::Waits),
+            Err(PostError::ListRingFull | PostError::SendRingFull) => Ok(SweepTurn::Full),
             // Slots of the sweep's own come back.
             Err(PostError::CompletionQueueFull) if self.is_sweeping() => Ok(SweepTurn::Waits),
             Err(PostError::CompletionQueueFull) => Err(SweepError::CompletionQueueFull),

@@ -161,6 +161,7 @@ impl Stage {
         self.fabric.bus(0, move |access| match access {
             BusAccess::Read { bytes, .. } => !(reads && is_payload(bytes)),
             BusAccess::Write { bytes, .. } => reads || !is_payload(bytes),
+            BusAccess::Entry { .. } => true,
         });
     }
 

@@ -1,6 +1,7 @@
 //! Drains of a context: what was under way ends, what is left is discarded, survivors agree, and the next epoch begins clean.
 
 use crate::common::{PATIENCE, able_options};
+use abi::event::Event;
 use abi::wire::{
     FrameHeader, FrameType, HEADER_BYTES, ManagementBody, ManagementKind, TRAILER_BYTES, crc32c,
 };
@@ -12,7 +13,7 @@ use host_driver::{
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soft_card::{SoftFabric, SoftOptions};
+use soft_card::{BusAccess, SoftFabric, SoftOptions};
 use std::thread;
 
 const CONTEXT: u16 = 5;
@@ -250,6 +251,79 @@ fn the_three_processes_of_the_proposal_for_mpi_comm_drain_all() {
         let drained = [zero.join().expect("ended"), one.join().expect("ended")];
         assert_eq!(agreed(&drained), (vec![2], 1));
     });
+}
+
+/// How long one waits for the other in a drain: many looks, if it looked at intervals.
+const LATE: u64 = 1_000_000;
+
+/// One drains, and the other so much later. Commands of the first meanwhile, and cycles from the second's call until both have come back.
+fn drain_before_the_other(fabric: &SoftFabric, all: &[Member]) -> (u32, u64) {
+    let [first, second] = [fabric.attach(), fabric.attach()];
+    let (began, commands) = (fabric.now(), fabric.commands(0));
+    thread::scope(|scope| {
+        let zero = scope.spawn(|| {
+            let _attached = first;
+            all[0].drain(RESET, PATIENCE).expect("drained")
+        });
+        let one = scope.spawn(|| {
+            let _attached = second;
+            all[1].pause(LATE);
+            all[1].drain(RESET, PATIENCE).expect("drained")
+        });
+        let drained = [zero.join().expect("ended"), one.join().expect("ended")];
+        assert_eq!(agreed(&drained), (vec![], 1));
+    });
+    (fabric.commands(0) - commands, fabric.now() - began - LATE)
+}
+
+fn causes(member: &Member) -> Vec<Cause> {
+    let events = std::iter::from_fn(|| member.endpoint.poll_event().expect("reached"));
+    events.map(|event| event.cause).collect()
+}
+
+/// As it broke: a member asked its firmware again and again how far the others are.
+#[test]
+pub fn a_drain_waits_for_its_events() {
+    let fabric = fabric(2, 1);
+    let all = members(&fabric, 2);
+    let (commands, _) = drain_before_the_other(&fabric, &all);
+    // `Drain`; a look before it waits and one behind its event; `DrainSwept`; and the same two looks until the end, or one if that has come.
+    assert!((5..=6).contains(&commands), "{commands}");
+    // They are the program's all the same: what there is to sweep, and the end. The second was asked before it drained.
+    assert_eq!(causes(&all[0]), [Cause::Drain; 2]);
+    assert_eq!(causes(&all[1]), [Cause::Drain; 3]);
+}
+
+#[test]
+fn a_drain_ends_though_its_events_find_no_room() {
+    let fabric = fabric(2, 1);
+    let all = members(&fabric, 2);
+    let room = all[0].endpoint.query().event_queue;
+    for word in 0..room as u64 {
+        // One is under way at a time.
+        while all[1].endpoint.signal(all[1].pair(0), word).is_err() {
+            all[1].pause(1_000);
+        }
+    }
+    all[1].pause(200_000);
+    let (_, cycles) = drain_before_the_other(&fabric, &all);
+    assert!(all[0].endpoint.events_lost().expect("open") > 0);
+    assert!(cycles < 500_000, "looks are 2^16 cycles apart: {cycles}");
+}
+
+#[test]
+fn a_drain_ends_though_its_events_are_lost_on_the_way_to_memory() {
+    let fabric = fabric(2, 1);
+    let all = members(&fabric, 2);
+    fabric.bus(0, |access| match access {
+        BusAccess::Entry { words, .. } => {
+            words.len() != Event::WORDS || words[3] as u8 != abi::event::Cause::Drain.code()
+        }
+        _ => true,
+    });
+    let (_, cycles) = drain_before_the_other(&fabric, &all);
+    assert!(all[0].endpoint.events_lost().expect("open") > 0);
+    assert!(cycles < 4_000_000, "looks are 2^20 cycles apart: {cycles}");
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn noticed_by(broken: Break) -> fn() {
         Break::DrainOverForgotten => {
             drains::a_member_that_missed_the_end_learns_it_from_the_next_round
         }
-        Break::DrainNotAnnounced => {
+        Break::DrainNotAnnounced | Break::DrainSweptIsNews => {
             drains::members_agree_that_nobody_has_failed_when_all_have_flushed_and_swept
         }
         Break::LateRuleBelieved => {

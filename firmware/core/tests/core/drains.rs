@@ -4,7 +4,7 @@ use crate::breaks::{promise, promise_eq};
 use crate::gates::Refusal;
 use crate::network::{CALM, ROUGH, Weather, World, for_seeds, several};
 use crate::peers::{ask, events, join};
-use abi::event::Cause as EventCause;
+use abi::event::{Cause as EventCause, NO_PAIR};
 use abi::mailbox::{
     Command, DRAIN_LOST, DRAIN_NOBODY, Drain, DrainName, DrainState, DrainStatus, Nothing, Pair,
     drain_info, id_index,
@@ -166,6 +166,14 @@ pub fn members_agree_that_nobody_has_failed_when_all_have_flushed_and_swept() {
     group.sweep(2);
     group.world.pass(100_000);
     promise_eq!(group.agreed(&[0, 1, 2], 1), 0);
+    // Each host is told of what it waits for, and of nothing that it has done.
+    let [sweep, done] = [DrainState::Sweep, DrainState::Done]
+        .map(|state| (NO_PAIR, drain_info(TAG, CONTEXT as u16, state)));
+    for card in 0..3 {
+        let mut told = events(&mut group.world, card, EventCause::Drain);
+        told.retain(|&(pair, _)| pair == NO_PAIR);
+        promise_eq!(told, [sweep, done]);
+    }
     // All is told and nothing is asked any more.
     group.world.pass(2_000_000);
     for card in 0..3 {
