@@ -1176,7 +1176,7 @@ pub fn more_handshakes_than_there_is_room_for_are_refused() {
 
 const SEEDS: u64 = 60;
 
-pub fn for_seeds(scenario: impl Fn(u64)) {
+pub fn for_seeds(mut scenario: impl FnMut(u64)) {
     for seed in 0..SEEDS {
         println!("seed {seed}");
         scenario(seed);
