@@ -191,6 +191,13 @@ impl World {
         self.flying.insert((arrival, self.order), (from, to, wire));
     }
 
+    /// All frames of firmwares that have left so far arrive once more.
+    pub fn repeat_all(&mut self) {
+        for (from, to, words) in self.seen.clone() {
+            self.fly(from, to, Wire::Firmware(words), 20_000);
+        }
+    }
+
     /// Lets every card do what it can now, and what leaves them on its way.
     pub fn settle(&mut self) {
         for index in 0..self.cards.len() {

@@ -194,6 +194,69 @@ pub fn a_peer_that_had_failed_is_known_when_it_comes_back() {
     promise_eq!(peer(&mut world, 1, far), ALIVE);
 }
 
+/// Each takes the other to have failed. When the wire is whole again old frames change nothing, before the two connect again and after; both know who comes.
+#[test]
+fn a_partition_that_heals_leaves_two_that_find_each_other_rejoined() {
+    let mut world = two(1, CALM);
+    let (near, far) = join(&mut world, 0, 1);
+    for card in [0, 1] {
+        watch(&mut world, card, LOOKS, 0);
+    }
+    world.pass(SURELY);
+    world.weather = CUT;
+    for (card, pair) in [(0, near), (1, far)] {
+        let signal = Signal { pair, word: 7 };
+        promise_eq!(
+            ask(&mut world, card, Command::Signal, signal),
+            Ok(Nothing {})
+        );
+    }
+    world.pass(SURELY);
+    let silent = (PeerState::Failed, FailureCause::Silence);
+    let have_failed = |world: &mut World| {
+        for (card, pair) in [(0, near), (1, far)] {
+            promise_eq!(peer(world, card, pair), silent);
+            promise_eq!(events(world, card, EventCause::PeerFailed).len(), 1);
+            promise!(events(world, card, EventCause::Signal).is_empty());
+        }
+    };
+    have_failed(&mut world);
+    world.weather = CALM;
+    let questions = kinds_sent(&world, ManagementKind::Alive);
+    promise!(
+        kinds_sent(&world, ManagementKind::Signal) > 2,
+        "repeated into nothing"
+    );
+    world.repeat_all();
+    world.pass(SURELY);
+    have_failed(&mut world);
+    let again = kinds_sent(&world, ManagementKind::Alive);
+    promise_eq!(again, questions, "nobody asks, and nobody answers");
+    for (card, pair) in [(0, near), (1, far)] {
+        let closed = ask(&mut world, card, Command::ClosePair, Pair { pair });
+        promise_eq!(closed, Ok(Nothing {}));
+    }
+    let pairs = join(&mut world, 0, 1);
+    world.repeat_all();
+    world.pass(SURELY);
+    for (card, pair) in [(0, pairs.0), (1, pairs.1)] {
+        promise_eq!(peer(&mut world, card, pair).0, PeerState::Rejoined);
+        promise!(events(&mut world, card, EventCause::Signal).is_empty());
+        promise!(failed(&mut world, card).is_empty());
+    }
+    // And each hears the other.
+    let signal = Signal {
+        pair: pairs.0,
+        word: 8,
+    };
+    promise_eq!(ask(&mut world, 0, Command::Signal, signal), Ok(Nothing {}));
+    world.pass(50_000);
+    promise_eq!(
+        events(&mut world, 1, EventCause::Signal),
+        [(id_index(pairs.1), 8)]
+    );
+}
+
 /// The first of three cards is connected to both others, and they to each other: the pairs of 0 and 1, of 0 and 2, of 1 and 2.
 fn three() -> (World, [(u32, u32); 3]) {
     let mut world = several(3, 1, CALM);
