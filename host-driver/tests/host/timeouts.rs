@@ -1,7 +1,10 @@
 //! Time-outs of requests: each ends once, in time, and says why.
 
-use crate::common::{PATIENCE, Side, able_options, connected, cramped, fabric, sized};
-use host_driver::{CompletionChannel, Group, MessageSet, PostError, WaitError, WcKind, WcStatus};
+use crate::common::{PATIENCE, Side, able, able_options, connected, cramped, fabric, sized};
+use host_driver::{
+    Buffer, CompletionChannel, Group, MessageSet, PostError, Put, RemoteRights, WaitError, WcKind,
+    WcStatus,
+};
 use soft_card::SoftFabric;
 
 /// Cycles until a time-out is over.
@@ -48,6 +51,101 @@ pub fn what_has_waited_for_its_time_out_completes_as_timed_out() {
     assert_eq!(b.next().received(), b"x");
     b.post(5, &b.receive(9));
     assert_eq!(b.cq.wait(TIMEOUT).err(), Some(WaitError::Timeout));
+}
+
+/// Each thing that may wait behind a message without a credit, in its order, times out at its own time, and leaves nothing.
+#[test]
+fn whatever_waits_for_its_turn_on_a_pair_times_out() {
+    let (mut a, mut b) = able(1);
+    let rights = RemoteRights::WRITE;
+    let window = b.pd.reg_window(4096, rights).expect("a window");
+    let key = window.grant(&b.endpoint, b.pair, rights, 0..4096);
+    let put = Put {
+        pair: a.pair,
+        key: key.expect("a key"),
+        offset: 0,
+    };
+    let pieces = a.filled(b"of two pieces").share();
+    let pieces = [pieces.slice(..3), pieces.slice(3..)];
+    for wr_id in [1, 2] {
+        let send = a.send(wr_id);
+        let posted = a.endpoint.post_tagged_send(wr_id, &send, Buffer::empty());
+        posted.expect("posted");
+    }
+    assert_eq!(a.next().wr_id, 1, "it takes the credit");
+    let long = a.buffer(3000);
+    let buffers = [a.buffer(8), a.buffer(8)].map(Buffer::share);
+    let [unsignaled, unsignaled_put] = buffers;
+    let (send, endpoint) = (a.send(3), &a.endpoint);
+    let waiting = [
+        endpoint.post_gather_send(3, &send, &pieces).ok(),
+        endpoint.post_ready_send(4, &send, Buffer::empty()).ok(),
+        endpoint.post_unsignaled_send(5, &send, unsignaled).ok(),
+        endpoint.post_put(6, &put, long).ok(),
+        endpoint.post_gather_put(7, &put, &pieces).ok(),
+        endpoint.post_unsignaled_put(8, &put, unsignaled_put).ok(),
+    ];
+    let set = a.device.now();
+    for (request, wr_id) in waiting.into_iter().zip(3..) {
+        let timeout = TIMEOUT * (wr_id - 2);
+        let request = request.expect("posted");
+        a.endpoint.set_timeout(request, timeout).expect("it waits");
+    }
+    for wr_id in 3..=8 {
+        let ended = a.next();
+        assert_eq!((ended.wr_id, ended.status), (wr_id, WcStatus::TimedOut));
+        let took = a.device.now() - set;
+        let over = TIMEOUT * (wr_id - 2);
+        assert!(
+            (over..over + CANCEL).contains(&took),
+            "{wr_id}: {took} cycles"
+        );
+    }
+    // Only the two messages have left, and nothing was written.
+    for wr_id in [1, 2] {
+        b.post(wr_id, &b.receive(wr_id));
+        assert_eq!(b.next().wr_id, wr_id);
+    }
+    assert_eq!(a.next().wr_id, 2);
+    b.post(3, &b.receive(3));
+    assert_eq!(b.cq.wait(2 * TIMEOUT).err(), Some(WaitError::Timeout));
+    let mut bytes = [1; 4096];
+    window.read(0, &mut bytes);
+    assert_eq!(bytes, [0; 4096]);
+    assert_eq!((a.cq.outstanding(), a.cq.strays()), (0, 0));
+}
+
+/// What looks for a message waits for nothing, and has no time-out: not even behind receives that wait for room, each of which has one.
+#[test]
+fn what_can_have_no_time_out_waits_for_nothing() {
+    let (_a, mut b) = cramped(4, 4);
+    let receives: Vec<_> = (0..12)
+        .map(|wr_id| b.post(wr_id, &b.receive(wr_id)))
+        .collect();
+    assert_eq!(b.cq.wait(TIMEOUT).err(), Some(WaitError::Timeout));
+    assert!(b.endpoint.query().kept > 0, "there is no room for them");
+    let receive = b.receive(99);
+    let looks = [
+        b.endpoint.probe(12, &receive).expect("room"),
+        b.endpoint.claim(13, &receive).expect("room"),
+    ];
+    for look in looks {
+        let refused = b.endpoint.set_timeout(look, TIMEOUT);
+        assert_eq!(refused, Err(PostError::NothingToCancel));
+    }
+    let posted = b.device.now();
+    for wr_id in [12, 13] {
+        let ended = b.next();
+        assert_eq!((ended.wr_id, ended.status), (wr_id, WcStatus::NoMessage));
+    }
+    assert!(b.device.now() - posted < CANCEL);
+    for receive in receives {
+        b.endpoint.set_timeout(receive, TIMEOUT).expect("posted");
+    }
+    for _ in 0..12 {
+        assert_eq!(b.next().status, WcStatus::TimedOut);
+    }
+    assert_eq!(b.cq.outstanding(), 0);
 }
 
 #[test]
