@@ -9,7 +9,9 @@ use host_driver::{
     AsyncEvent, Cause, Causes, CommandError, FailureCause, Pair, PairState, PairTimes, PeerState,
     Source, TaggedReceive, WaitError, WatchOptions, WcStatus,
 };
-use soft_card::SoftFabric;
+use soft_card::{Passing, SoftFabric};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// A look every 131 µs, and failure after eight.
 const WATCH: WatchOptions = WatchOptions {
@@ -459,6 +461,112 @@ fn a_peer_that_was_declared_failed_is_cut_off_and_comes_back_as_another() {
     let states = [(&a, near), (&b, far)]
         .map(|(side, pair)| side.endpoint.query_pair(pair).unwrap().peer_state);
     assert_eq!(states, [PeerState::Rejoined, PeerState::Alive]);
+}
+
+/// Both sides send into nothing, and each takes the other to have failed. When the wire is whole again all old frames come, before those of the next
+/// connection and behind each of them: they are dropped, and the two are connected as those who have rejoined.
+#[test]
+fn a_partition_that_heals_lets_old_frames_die_and_both_come_back() {
+    let fabric = fabric();
+    let (mut a, mut b) = connected(&fabric, 4);
+    let connect = |a: &Side, b: &Side| {
+        let offer = b.endpoint.listen(4).expect("a pair");
+        let pair = a.endpoint.connect(&b.endpoint.address(), 4, 0);
+        (pair.expect("connected"), offer)
+    };
+    let close = |a: &Side, b: &Side| {
+        for side in [a, b] {
+            side.endpoint.close_pair(side.pair).expect("open");
+        }
+    };
+    close(&a, &b);
+    (a.pair, b.pair) = connect(&a, &b);
+    for side in [&a, &b] {
+        events(side);
+    }
+    let is_cut = Arc::new(AtomicBool::new(true));
+    let old: Arc<Mutex<Vec<Passing>>> = Arc::default();
+    let (cut, kept) = (Arc::clone(&is_cut), Arc::clone(&old));
+    fabric.tap(move |passing, out| {
+        let mut kept = kept.lock().expect("no panic");
+        if cut.load(Ordering::SeqCst) {
+            kept.push(passing);
+        } else {
+            out.extend(kept.iter().cloned());
+            out.push(passing);
+            out.extend(kept.iter().cloned());
+        }
+    });
+    for (side, word) in [(&mut a, b"of a old"), (&mut b, b"of b old")] {
+        side.endpoint.watch_peers(WATCH).expect("watched");
+        side.post(1, &side.receive(7));
+        let send = side.send(7);
+        let buffer = side.filled(word);
+        let posted = side.endpoint.post_tagged_send(2, &send, buffer);
+        posted.expect("posted");
+        side.endpoint.signal(side.pair, 1).expect("connected");
+    }
+    a.pause(2 * SURELY);
+    for side in [&a, &b] {
+        let (state, taken_for, cause) = peer(side);
+        let failed = (PairState::Failed, PeerState::Failed);
+        assert_eq!((state, taken_for), failed);
+        assert!(matches!(
+            cause,
+            Some(FailureCause::Silence | FailureCause::Retries)
+        ));
+        for _ in 0..2 {
+            assert_eq!(side.next_past_events().status, WcStatus::PeerFailed);
+        }
+        assert_eq!(causes(side), [Cause::PeerFailed]);
+    }
+    let lost = old.lock().expect("no panic").len();
+    assert!(lost > 20, "{lost} old frames prove little");
+    is_cut.store(false, Ordering::SeqCst);
+    close(&a, &b);
+    let errors = |side: &Side| {
+        let counter = host_driver::Counter::PairErrors;
+        side.device.read_counter(counter).expect("a counter")
+    };
+    let before = [errors(&a), errors(&b)];
+    (a.pair, b.pair) = connect(&a, &b);
+    let rejoined = (PairState::Connected, PeerState::Rejoined, None);
+    let mut sides = [a, b];
+    for word in [b"of a new", b"of b new"] {
+        let [me, other] = &mut sides;
+        assert_eq!(peer(me), rejoined);
+        let send = me.send(7);
+        let buffer = me.filled(word);
+        let posted = me.endpoint.post_tagged_send(3, &send, buffer);
+        posted.expect("posted");
+        assert_eq!(me.next_past_events().status, WcStatus::Success);
+        other.post(4, &other.receive(7));
+        let received = other.next_past_events();
+        assert_eq!((received.wr_id, received.received()), (4, &word[..]));
+        sides.reverse();
+    }
+    let [a, b] = sides;
+    a.pause(SURELY);
+    for (side, before) in [(&a, before[0]), (&b, before[1])] {
+        assert_eq!(peer(side), rejoined);
+        assert!(errors(side) - before >= 10, "old frames are counted");
+        // Nothing of before has come: no message, no signal.
+        side.endpoint.probe(5, &anyone_of(7)).expect("room");
+        assert_eq!(side.next_past_events().status, WcStatus::NoMessage);
+        let told = events(side);
+        assert!(
+            told.iter().all(|event| event.cause == Cause::PairConnected),
+            "{told:?}"
+        );
+    }
+}
+
+/// A message of these match bits from anyone.
+fn anyone_of(match_bits: u64) -> TaggedReceive {
+    TaggedReceive {
+        match_bits,
+        ..anyone()
+    }
 }
 
 #[test]
