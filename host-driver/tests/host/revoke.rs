@@ -1,11 +1,15 @@
 //! Messages that are revoked: what was pending of them ends, what had come is discarded, and nothing new is taken.
 
 use crate::common::{PATIENCE, Side, able, able_options, connected, options};
+use crate::drain::{CONTEXT, assert_epoch_is_clean, fabric, members};
 use host_driver::{
     Counter, Endpoint, Group, MessageSet, Pair, PostError, RequestState, Revocation, Source, Swept,
     TaggedReceive, TaggedSend, WcKind, WcStatus,
 };
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use soft_card::{Sizes, SoftFabric, SoftOptions};
+use std::collections::BTreeMap;
 
 /// Long enough for all that the cards can do by themselves.
 const REST: u64 = 1_000_000;
@@ -476,4 +480,108 @@ fn a_group_has_each_rank_and_each_pair_once() {
     assert!(of(&[(1, a.pair)]).is_err(), "another endpoint's");
     b.endpoint.close_pair(to_a).expect("closed");
     assert!(of(&[(1, to_a)]).is_err(), "closed");
+}
+
+/// Traffic of all with all; cards are switched off at random cycles, and all that live revoke its context at theirs. How many requests have ended as each
+/// status.
+fn what_is_revoked_ends(seed: u64) -> BTreeMap<&'static str, usize> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let count = rng.random_range(2..=5);
+    let fabric = fabric(count, seed);
+    let mut all = members(&fabric, count);
+    let mut live: Vec<_> = (0..count).collect();
+    let mut posted = vec![Vec::new(); count];
+    let mut ended: Vec<Vec<(u64, WcStatus)>> = vec![Vec::new(); count];
+    while live.len() > 2 && rng.random_ratio(2, 3) {
+        let dead = live.remove(rng.random_range(0..live.len()));
+        fabric.power_off_at(dead, fabric.now() + rng.random_range(1..200_000));
+    }
+    // Each member that lives revokes after so many steps of its own; the others know nothing of it.
+    let mut revokes: Vec<_> = (0..count).map(|_| rng.random_range(0..50)).collect();
+    let mut rules = vec![None; count];
+    for word in 0..40 * live.len() as u64 {
+        let at = live[rng.random_range(0..live.len())];
+        if revokes[at] == 0 && rules[at].is_none() {
+            let of_context = MessageSet::of_context(CONTEXT);
+            let revoked = all[at]
+                .endpoint
+                .revoke(&all[at].group, &of_context, PATIENCE);
+            rules[at] = Some(revoked.expect("revoked").rule);
+        }
+        revokes[at] = i32::max(revokes[at] - 1, 0);
+        let other = rng.random_range(0..count);
+        if other == at {
+            all[at].pause(rng.random_range(0..40_000));
+        } else if rng.random() {
+            match all[at].send(other, word) {
+                Ok(()) => {
+                    assert_eq!(rules[at], None, "seed {seed}: it is refused");
+                    posted[at].push(word);
+                }
+                Err(error) => assert_eq!((error, rules[at].is_some()), (PostError::Revoked, true)),
+            }
+        } else {
+            let source = rng.random::<bool>().then_some(other);
+            all[at].receive(word, source).expect("posted");
+            posted[at].push(word);
+        }
+        let told = all[at].completions().into_iter();
+        ended[at].extend(told.map(|told| (told.wr_id, told.status)));
+    }
+    for &at in &live {
+        if rules[at].is_none() {
+            let of_context = MessageSet::of_context(CONTEXT);
+            let revoked = all[at]
+                .endpoint
+                .revoke(&all[at].group, &of_context, PATIENCE);
+            rules[at] = Some(revoked.expect("revoked").rule);
+        }
+    }
+    // By then the cards have given up what left to those that are dead.
+    all[live[0]].pause(2 * REST);
+    let mut statuses = BTreeMap::new();
+    for &at in &live {
+        let told = all[at].completions().into_iter();
+        ended[at].extend(told.map(|told| (told.wr_id, told.status)));
+        assert_eq!((all[at].cq.outstanding(), all[at].cq.strays()), (0, 0));
+        for &(_, status) in &ended[at] {
+            *statuses.entry(status.name()).or_default() += 1;
+        }
+        let mut names: Vec<_> = ended[at].iter().map(|told| told.0).collect();
+        names.sort_unstable();
+        assert_eq!(names, posted[at], "seed {seed}: each of {at} ends once");
+    }
+    // Whoever lives agrees: nothing of before comes when the rules are cleared, and all credits are there.
+    for &at in &live {
+        let rule = rules[at].expect("it has revoked");
+        all[at].endpoint.restore(rule).expect("it holds");
+    }
+    for _ in 0..5 {
+        assert_epoch_is_clean(&mut all, &live);
+    }
+    statuses
+}
+
+fn what_is_revoked_ends_in(runs: u64) {
+    let mut statuses: BTreeMap<&str, usize> = BTreeMap::new();
+    for seed in 0..runs {
+        for (status, count) in what_is_revoked_ends(seed) {
+            *statuses.entry(status).or_default() += count;
+        }
+    }
+    println!("{runs} runs: {statuses:?}");
+    let known = ["PeerFailed", "Revoked", "Success"];
+    assert!(statuses.keys().eq(&known), "{statuses:?}");
+    assert!(statuses.values().all(|&count| count as u64 >= runs));
+}
+
+#[test]
+fn what_is_revoked_ends_whoever_fails_meanwhile_and_survivors_go_on() {
+    what_is_revoked_ends_in(30);
+}
+
+#[test]
+#[ignore = "three thousand runs take minutes"]
+fn what_is_revoked_ends_in_three_thousand_runs() {
+    what_is_revoked_ends_in(3_000);
 }
