@@ -71,7 +71,30 @@ codes! {
         /// Changes the times of a connected pair, and nothing else of it: [`PairSetup`], of which only its time-out, its retry limit, and what its acknowledgements wait
         /// for count.
         PairTimes = 23,
+        /// Reads a counter of a pair; index is [`pair_counter_index`].
+        PairCounterRead = 24,
     }
+}
+
+constants! {
+    /// Counters of each pair.
+    PAIR_COUNTERS {
+        /// Bits of the index of a `PairCounterRead` that name the [`PairCounter`]; the pair's number is above them.
+        PAIR_COUNTER_BITS: u32 = 3;
+    }
+}
+
+/// Index of a `PairCounterRead`.
+pub const fn pair_counter_index(pair: u16, counter: PairCounter) -> u16 {
+    pair << PAIR_COUNTER_BITS | counter as u16
+}
+
+/// Pair, and code of the [`PairCounter`], of the index of a `PairCounterRead`.
+pub const fn pair_counter_of_index(index: u16) -> (u16, u8) {
+    (
+        index >> PAIR_COUNTER_BITS,
+        (index & ((1 << PAIR_COUNTER_BITS) - 1)) as u8,
+    )
 }
 
 constants! {
@@ -307,7 +330,11 @@ macro_rules! pair_report_layout {
                 /// Sends waiting.
                 waiting: u8 = 8,
                 /// The peer's accesses that a region refused, since the pair was connected. Wraps.
-                refused: u32 = 31,
+                refused: u32 = 22,
+                /// Failed: what its operations complete with, the code of a [`Status`](crate::status::Status). Else zero.
+                status: u8 = 8,
+                /// Failed: the peer has closed its side.
+                closed: u8 = 1,
                 /// A frame of the peer has come since the last `PairRead`.
                 heard: u8 = 1,
             }
@@ -509,5 +536,46 @@ codes! {
         Repeats = 17,
         /// Messages dropped because they fell under a rule.
         RuleDrops = 18,
+    }
+}
+
+codes! {
+    /// The counters of a pair, by what has happened and to which peer. They start at 0 when the pair is connected, live on when it fails, and wrap at 2^32. What
+    /// can't be ascribed to a pair is counted for the card alone, by a `Counter`: a frame whose CRC is wrong may name any.
+    PairCounter {
+        /// Frames of the peer that passed every check.
+        FramesReceived = 0,
+        /// Frames dropped that named the pair: it has failed, or endpoint, epoch or cookie were wrong. Frames of an earlier connection are among them.
+        PairErrors = 1,
+        /// Frames dropped: already received.
+        Duplicates = 2,
+        /// Frames dropped: a request before them is missing.
+        Gaps = 3,
+        /// Times that the pair had no acknowledgement for its time-out, and went back or failed.
+        Timeouts = 4,
+        /// Messages and puts sent again.
+        Repeats = 5,
+        /// Times that it had sends waiting for credit, and none on their way, had heard nothing for long and asked the peer.
+        CreditAsks = 6,
+        /// Messages of the peer dropped because they fell under a rule.
+        RuleDrops = 7,
+    }
+}
+
+const _: () = assert!(PairCounter::ALL.len() == 1 << PAIR_COUNTER_BITS);
+
+impl PairCounter {
+    /// The card's counter that counts the same of all pairs.
+    pub const fn of_card(self) -> Counter {
+        match self {
+            Self::FramesReceived => Counter::FramesReceived,
+            Self::PairErrors => Counter::PairErrors,
+            Self::Duplicates => Counter::Duplicates,
+            Self::Gaps => Counter::Gaps,
+            Self::Timeouts => Counter::Timeouts,
+            Self::Repeats => Counter::Repeats,
+            Self::CreditAsks => Counter::CreditAsks,
+            Self::RuleDrops => Counter::RuleDrops,
+        }
     }
 }

@@ -129,6 +129,8 @@ codes! {
         ReadDrain = 27,
         /// Chooses the times of a pair. Answered when its gates go by them, or at once if they don't know the pair yet.
         SetPairTimes = 28,
+        /// Reads one of the counters of a pair.
+        ReadPairCounter = 29,
         /// Grants the peer of a pair the use of a part of a region, and answers with the key that it names it by.
         Grant = 30,
         /// Lets the peer of a pair use a shared key, or doesn't any more.
@@ -640,7 +642,14 @@ words! {
         /// [`Counter`](crate::control::Counter).
         counter: u32,
     }
-    /// Answer of `ReadCounter`.
+    /// Argument of `ReadPairCounter`.
+    PairCounterId {
+        /// Local pair. Its counters are those of the connection that it has, or had last.
+        pair: u32,
+        /// [`PairCounter`](crate::control::PairCounter).
+        counter: u32,
+    }
+    /// Answer of `ReadCounter` and `ReadPairCounter`.
     CounterValue {
         /// Value; wraps at 2^32.
         value: u64,
@@ -710,6 +719,7 @@ layouts! {
     DrainSwept: DrainName => Nothing,
     ReadDrain: DrainName => DrainStatus,
     SetPairTimes: SetPairTimes => Nothing,
+    ReadPairCounter: PairCounterId => CounterValue,
     Grant: Grant => RemoteKey,
     Share: Share => Nothing,
     Revoke: RemoteKey => Nothing,

@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use abi::control::{Counter, RIGHT_LOCAL_READ};
+use abi::control::{Counter, PairCounter, RIGHT_LOCAL_READ};
 use abi::event::{Cause, INFO_CLOSED_BIT, Refusal};
 use abi::opcode::{OpcodeRow, WorkRing, decode_list, decode_send, is_second_of};
 use abi::register::FIRST_ENDPOINT_INTERRUPT;
@@ -377,7 +377,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
 
     /// A message's frame goes out again that the transmitter had when it was acknowledged: it carries the numbers of its pair.
     pub fn goes_late(&mut self, pair: u16) {
-        self.counters.count(Counter::Repeats);
+        self.counters.count_of_pair(pair, PairCounter::Repeats);
         self.counters.count(Counter::FramesSent);
         self.acknowledge.carried(pair);
     }
@@ -525,7 +525,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             return;
         }
         let judged = self.receive.judge(&screened);
-        self.counters.count(judged.counter);
+        let named = screened.header.destination_pair;
+        self.counters.count_of_pair(named, judged.counter);
         if let Some(progress) = judged.progress {
             let gap = progress.gap && self.timing.goes_back();
             let progress = Progress { gap, ..progress };
@@ -692,7 +693,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     fn transmit_job(&mut self, job: &Job) {
         let pair = job.pair;
         if job.again {
-            self.counters.count(Counter::Repeats);
+            self.counters.count_of_pair(pair, PairCounter::Repeats);
         }
         let payload = match self.gather(job) {
             Ok(payload) => payload,
@@ -859,6 +860,7 @@ impl<M: HostMemory, T: Timing> Neighbours for Around<'_, M, T> {
             Output::Fail { pair, status } => self.faults.push_back((pair, status)),
             Output::Mark { pair, reason } => self.acknowledge.mark(pair, reason),
             Output::Count(counter) => self.counters.count(counter),
+            Output::CountOfPair { pair, counter } => self.counters.count_of_pair(pair, counter),
         }
     }
 }

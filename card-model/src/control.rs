@@ -60,6 +60,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 let report = PairReport {
                     refused: self.delivery.refused(index),
                     heard: self.receive.take_heard(index).into(),
+                    closed: self.receive.is_closed(index).into(),
                     ..self.sends.report(index)
                 };
                 return report.to_words()[0];
@@ -87,6 +88,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             // What was allowed has been done: an action ends before the next begins.
             Operation::Fence => {}
             Operation::CounterRead => return self.counters.read_index(index).into(),
+            Operation::PairCounterRead => return self.counters.read_pair_index(index).into(),
             Operation::EventRaise => {
                 let EventSetup {
                     cause, pair, info, ..
@@ -135,6 +137,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let outputs = self.sends.set(pair, Some(setup));
         self.put_all(outputs);
         self.receive.set(pair, Some(*setup));
+        self.counters.start_pair(pair);
         self.transmit.set(pair, Some(*setup));
         self.acknowledge.set(pair, true);
         self.delivery.pair_set(pair, setup);

@@ -1,7 +1,7 @@
 //! What a room of the card tells its neighbours.
 
 use abi::completion::Completion;
-use abi::control::Counter;
+use abi::control::{Counter, PairCounter};
 use abi::event::Cause;
 
 /// One thing that follows, in this order.
@@ -51,8 +51,15 @@ pub enum Output {
         /// What for.
         reason: Reason,
     },
-    /// A counter counts.
+    /// A counter of the card counts.
     Count(Counter),
+    /// A counter of a pair counts, and with it that of the card.
+    CountOfPair {
+        /// Pair.
+        pair: u16,
+        /// Which.
+        counter: PairCounter,
+    },
 }
 
 /// Why a pair is to send a control frame although its numbers haven't moved on.

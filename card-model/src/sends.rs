@@ -17,7 +17,7 @@
 use std::collections::VecDeque;
 
 use abi::completion::{Completion, CompletionKind};
-use abi::control::{Counter, PairReport, PairSetup};
+use abi::control::{Counter, PairCounter, PairReport, PairSetup};
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::PairState;
 use abi::opcode::OpcodeRow;
@@ -618,12 +618,18 @@ impl Sends {
                 continue;
             }
             if source.taken != source.acknowledged {
-                outputs.push(Output::Count(Counter::Timeouts));
+                outputs.push(Output::CountOfPair {
+                    pair,
+                    counter: PairCounter::Timeouts,
+                });
                 outputs.extend(self.go_back(pair, now));
             } else if source.is_dry(self.broken) {
                 let fails = self.go_back(pair, now);
                 if fails.is_none() {
-                    outputs.push(Output::Count(Counter::CreditAsks));
+                    outputs.push(Output::CountOfPair {
+                        pair,
+                        counter: PairCounter::CreditAsks,
+                    });
                     let reason = Reason::Ask;
                     outputs.push(Output::Mark { pair, reason });
                 }
@@ -699,8 +705,8 @@ impl Sends {
             available: available as u8,
             unacknowledged: source.sent().count() as u8,
             waiting: source.waiting().count() as u8,
-            refused: 0,
-            heard: 0,
+            status: source.failed.unwrap_or_default(),
+            ..PairReport::default()
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::link::{
     Receive,
 };
 use crate::matching::{Lists, Seed};
-use crate::mgmt::{Counters, Fanout};
+use crate::mgmt::{Counters, Fanout, PairCounters};
 use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
 use crate::protect::{Barrier, Refusals, Regions};
@@ -46,7 +46,7 @@ const CLIENTS: usize = 3;
 /// Accesses of host memory under way, in each direction.
 const OUTSTANDING: usize = 32;
 /// Blocks that take control requests, by the operations of each: the kernel joins them in this order.
-const CONTROLLED: [&[Operation]; 13] = [
+const CONTROLLED: [&[Operation]; 14] = [
     Fetch::REQUESTS,
     Completions::REQUESTS,
     Events::REQUESTS,
@@ -60,6 +60,7 @@ const CONTROLLED: [&[Operation]; 13] = [
     Regions::REQUESTS,
     Counters::REQUESTS,
     Seed::REQUESTS,
+    PairCounters::REQUESTS,
 ];
 
 /// The datapaths, and blocks of other rooms as large as a card has them.
@@ -202,6 +203,8 @@ pub struct Datapath {
     #[is(Fanout::new(&CONTROLLED))]
     fanout: Fanout,
     counters: Counters,
+    #[is(PairCounters::new(config))]
+    pair_counters: PairCounters,
     #[is(DmaRead::new(CLIENTS, OUTSTANDING))]
     dma_read: DmaRead,
     #[is(DmaWrite::new(CLIENTS, OUTSTANDING))]
@@ -257,6 +260,7 @@ impl Logic for Datapath {
             gate_reset.block_reset,
             fanout,
             counters,
+            pair_counters,
             dma_read,
             dma_write,
             fetch,
@@ -320,7 +324,8 @@ impl Logic for Datapath {
             & self.faults.initialized.val()
             & self.delivery.initialized.val()
             & self.lists.initialized.val()
-            & self.regions.initialized.val();
+            & self.regions.initialized.val()
+            & self.pair_counters.initialized.val();
 
         // Their reset by register.
         self.gate_reset.request.next = self.registers.gates_reset.val();
@@ -354,6 +359,7 @@ impl Logic for Datapath {
         join!(self.barrier.inner => self.regions.control);
         join!(self.fanout.block[11] => self.counters.control);
         join!(self.fanout.block[12] => self.hash_seed.control);
+        join!(self.fanout.block[13] => self.pair_counters.control);
         for i in 0..CONTROLLED.len() {
             self.fanout.block_result[i].next = 0.into();
         }
@@ -361,6 +367,7 @@ impl Logic for Datapath {
         self.fanout.block_result[5].next = self.receive.control_result.val();
         self.fanout.block_result[9].next = self.delivery.control_result.val();
         self.fanout.block_result[11].next = self.counters.control_result.val();
+        self.fanout.block_result[13].next = self.pair_counters.control_result.val();
 
         // Host memory: three readers, three writers. In reset nothing is offered or taken (IHI 0022, A3.1.2).
         join!(self.fetch.read_request => self.dma_read.request[0]);
@@ -595,6 +602,17 @@ impl Logic for Datapath {
         self.counters.repeats.next = bits::<3>(0) + self.send_queues.count_repeats.val();
         self.counters.match_overflows.next = bits::<3>(0) + self.lists.count_overflows.val();
         self.counters.rule_drops.next = bits::<3>(0) + self.delivery.count_rule_drops.val();
+        self.pair_counters.frame_pair.next = self.receive.count_pair.val();
+        self.pair_counters.frames_received.next = self.receive.count_frames_received.val();
+        self.pair_counters.pair_errors.next = self.receive.count_pair_errors.val();
+        self.pair_counters.duplicates.next = self.receive.count_duplicates.val();
+        self.pair_counters.gaps.next = self.receive.count_gaps.val();
+        self.pair_counters.send_pair.next = self.send_queues.count_pair.val();
+        self.pair_counters.timeouts.next = self.send_queues.count_timeouts.val();
+        self.pair_counters.repeats.next = self.send_queues.count_repeats.val();
+        self.pair_counters.credit_asks.next = self.send_queues.count_asks.val();
+        self.pair_counters.ruled_pair.next = self.delivery.ruled_pair.val();
+        self.pair_counters.rule_drops.next = self.delivery.count_rule_drops.val();
 
         // What an observer sees.
         self.monitor_control_valid.next = self.fanout.begins.val();

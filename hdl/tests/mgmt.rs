@@ -3,7 +3,7 @@
 
 mod support;
 
-use abi::control::{Counter, Operation};
+use abi::control::{Counter, Operation, PairCounter, pair_counter_of_index};
 use abi::mgmt::{
     CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, EVENT, EVENT_TAKE, EVENTS_IN,
     EVENTS_LOST, FRAME_IN, FRAME_OUT, FRAME_SEND, FRAME_TAKE, FRAME_WORDS, FRAMES_LOST,
@@ -914,4 +914,140 @@ fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
             assert_eq!(bench.get("control_result"), expected.unwrap_or(0));
         }
     });
+}
+
+/// What happens to pairs at random, among them some that aren't there, against counts kept here; pairs are connected anew, and counters read, meanwhile.
+fn counts_by_pair(rng: &mut ChaCha8Rng) {
+    let pairs = TINY.pairs as u64;
+    let mut bench = Bench::open("mgmt_pair_counters");
+    for _ in 0..pairs * 8 + 4 {
+        bench.step();
+    }
+    assert!(bench.is("initialized"));
+    let mut counts = vec![[0_u64; PairCounter::ALL.len()]; TINY.pairs];
+    // Each of the three sources: its pair, what it may say, and how many cycles apart.
+    type Source = (&'static str, &'static [(&'static str, PairCounter)], usize);
+    const SOURCES: [Source; 3] = [
+        (
+            "frame_pair",
+            &[
+                ("frames_received", PairCounter::FramesReceived),
+                ("pair_errors", PairCounter::PairErrors),
+                ("duplicates", PairCounter::Duplicates),
+                ("gaps", PairCounter::Gaps),
+            ],
+            9,
+        ),
+        (
+            "send_pair",
+            &[
+                ("timeouts", PairCounter::Timeouts),
+                ("repeats", PairCounter::Repeats),
+                ("credit_asks", PairCounter::CreditAsks),
+            ],
+            5,
+        ),
+        ("ruled_pair", &[("rule_drops", PairCounter::RuleDrops)], 6),
+    ];
+    let mut next = [0_usize; 3];
+    let (mut read, mut cleared) = (0, 0);
+    for _ in 0..120 {
+        // Things happen for a while, as close to each other as they may.
+        for now in 0..60 {
+            for (k, (pair_pin, pins, apart)) in SOURCES.iter().enumerate() {
+                for (pin, _) in *pins {
+                    bench.set(pin, false);
+                }
+                let pair = rng.random_range(0..pairs + 2);
+                bench.set(pair_pin, pair);
+                // Sends and rules are of pairs that are there.
+                let is_there = pair < pairs;
+                if now >= next[k] && rng.random_bool(0.7) && (k == 0 || is_there) {
+                    let (pin, counter) = pins.choose(rng).expect("there is one");
+                    bench.set(pin, true);
+                    if is_there {
+                        counts[pair as usize][usize::from(counter.code())] += 1;
+                    }
+                    next[k] = now + apart;
+                }
+            }
+            bench.step();
+        }
+        for (_, pins, _) in SOURCES {
+            for (pin, _) in pins {
+                bench.set(pin, false);
+            }
+        }
+        next = [0; 3];
+        // What has happened is added by then.
+        for _ in 0..40 {
+            bench.step();
+        }
+        let sets = rng.random_bool(0.3);
+        let index = match sets {
+            true => rng.random_range(0..pairs + 3),
+            false => rng.random_range(0..(pairs + 3) << 3),
+        };
+        let operation = match sets {
+            true => Operation::PairSet,
+            false => Operation::PairCounterRead,
+        };
+        bench.set_wide("control", &[u64::from(operation.code()) | index << 8]);
+        bench.set("control_valid", true);
+        let mut waited = 0;
+        loop {
+            bench.eval();
+            if bench.is("control_ready") {
+                break;
+            }
+            waited += 1;
+            assert!(waited < 20, "it is done in bounded time");
+            bench.step();
+        }
+        let result = bench.get("control_result");
+        bench.step();
+        bench.set("control_valid", false);
+        if sets {
+            assert_eq!(result, 0);
+            if let Some(of_pair) = counts.get_mut(index as usize) {
+                *of_pair = Default::default();
+                cleared += 1;
+            }
+        } else {
+            let (pair, counter) = pair_counter_of_index(index as u16);
+            let of_pair = counts.get(usize::from(pair));
+            let expected = of_pair.map_or(0, |of_pair| of_pair[usize::from(counter)]);
+            assert_eq!(result, expected, "counter {counter} of pair {pair}");
+            read += u64::from(expected != 0);
+        }
+    }
+    assert!(read > 10 && cleared > 5, "{read} read, {cleared} cleared");
+    // And all of them in the end.
+    for (pair, of_pair) in (0_u64..).zip(&counts) {
+        for (counter, expected) in (0_u64..).zip(of_pair) {
+            let index = pair << 3 | counter;
+            let code = u64::from(Operation::PairCounterRead.code());
+            bench.set_wide("control", &[code | index << 8]);
+            bench.set("control_valid", true);
+            bench.eval();
+            while !bench.is("control_ready") {
+                bench.step();
+                bench.eval();
+            }
+            assert_eq!(bench.get("control_result"), *expected, "pair {pair}");
+            bench.step();
+            bench.set("control_valid", false);
+            bench.step();
+        }
+    }
+}
+
+#[test]
+fn counters_of_pairs_count_what_happens_to_each_since_it_was_connected() {
+    for_seeds(4, counts_by_pair);
+}
+
+#[test]
+fn each_broken_contract_of_the_counters_of_pairs_is_noticed() {
+    breaks("mgmt_pair_counters", 3, counts_by_pair);
 }

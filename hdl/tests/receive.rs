@@ -171,13 +171,14 @@ impl Expected {
         self.model.set(pair, setup);
     }
 
-    /// The second half's opinion of the oldest good frame, in the cycle in which it is judged, and the pair that it fails.
-    fn judge(&mut self, cycle: u64) -> (Counter, Option<u16>) {
+    /// The second half's opinion of the oldest good frame, in the cycle in which it is judged, the pair that it names, and the one that it fails.
+    fn judge(&mut self, cycle: u64) -> (Counter, u16, Option<u16>) {
         let due = self.faulted.extract_if(.., |(_, from)| *from <= cycle);
         due.for_each(|(pair, _)| self.model.fail(pair));
         let frame = self.screened.pop_front().expect("a frame to be judged");
         let judged = self.model.judge(&frame);
-        self.count(judged.counter);
+        let counter = judged.counter.of_card();
+        self.count(counter);
         let pair = frame.header.destination_pair;
         // A duplicate of a request said nothing to its sender, which had lost the acknowledgement, and sent it again and again.
         if let Some(progress) = judged.progress {
@@ -211,7 +212,7 @@ impl Expected {
         }
         let fails = judged.fails.map(|status| [pair.into(), status.into()]);
         self.faults.extend(fails);
-        (judged.counter, fails.map(|_| pair))
+        (counter, pair, fails.map(|_| pair))
     }
 }
 
@@ -474,8 +475,9 @@ fn frames(
             if bench.is(&format!("count_{name}")) {
                 counts[k] += 1;
                 if !SCREENED.contains(counter) {
-                    let (verdict, fails) = expected.judge(cycle);
-                    assert_eq!(*counter, verdict, "cycle {cycle}");
+                    let (verdict, named, fails) = expected.judge(cycle);
+                    let counted = (*counter, bench.get("count_pair"));
+                    assert_eq!(counted, (verdict, named.into()), "cycle {cycle}");
                     fails.inspect(|pair| pairs[usize::from(*pair)].failed = true);
                 }
             }
@@ -573,6 +575,7 @@ fn frames(
                     let heard = expected.model.take_heard(index as u16);
                     let report = PairReport {
                         heard: heard.into(),
+                        closed: expected.model.is_closed(index as u16).into(),
                         ..PairReport::default()
                     };
                     assert_eq!(PairReport::from_words(&result), report, "cycle {cycle}");

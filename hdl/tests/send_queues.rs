@@ -724,6 +724,7 @@ fn traffic(
     let fickle = [0.05, 0.3][rng.random_range(0..2)];
     let puts = 0.3;
     let mut answers: VecDeque<(u64, Status)> = VecDeque::new();
+    let mut repeats = VecDeque::new();
     let mut dropped: Vec<bool> = vec![];
     let mut progress: Option<Told> = None;
     let mut control: Option<(Operation, usize, PairSetup)> = None;
@@ -899,6 +900,9 @@ fn traffic(
             let domain = model.pairs[usize::from(send.pair)].domain;
             let wanted = send.job(domain, job.again, number);
             let message = format!("job of {send:?}, cycle {cycle}");
+            if job.again {
+                assert_eq!(repeats.pop_front(), Some(u64::from(send.pair)), "{message}");
+            }
             assert_eq!(words[..], wanted, "{message}");
             let status = [
                 Status::Success,
@@ -907,6 +911,9 @@ fn traffic(
             ][rng.random_range(0..30usize).saturating_sub(27)];
             let after = answers.back().map_or(0, |(due, _)| due + 1);
             answers.push_back((after.max(cycle + rng.random_range(3..slowest)), status));
+        }
+        if bench.is("count_repeats") {
+            repeats.push_back(bench.get("count_pair"));
         }
         if answer.is_some() {
             let (_, status) = answers.pop_front().expect("it is due");
@@ -932,7 +939,11 @@ fn traffic(
         if bench.is("count_timeouts") {
             let late = (0..model.pairs.len()).filter(|p| model.is_late(*p, cycle));
             let late: Vec<usize> = late.collect();
-            assert!(!late.is_empty(), "no pair is late in cycle {cycle}");
+            let counted = bench.get("count_pair") as usize;
+            assert!(
+                late.contains(&counted),
+                "pair {counted} isn't late in cycle {cycle}"
+            );
             let pair = bench.get("dropped") as usize;
             let ends =
                 model.ending == Some(pair) || fault.is_some_and(|(failed, _)| failed == pair);
@@ -1056,7 +1067,12 @@ fn traffic(
                 let patience = model.sends.patience(*p as u16);
                 model.is_dry(*p) && patience != 0 && cycle + 4 >= since + patience
             });
-            assert!(dry.count() > 0, "nobody has to ask in cycle {cycle}");
+            let dry: Vec<usize> = dry.collect();
+            let counted = bench.get("count_pair") as usize;
+            assert!(
+                dry.contains(&counted),
+                "pair {counted} has nothing to ask in cycle {cycle}"
+            );
         }
         if bench.is("progress_ready") {
             let mut told = progress.take().expect("only what is offered");

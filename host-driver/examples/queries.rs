@@ -2,7 +2,7 @@
 
 mod support;
 
-use host_driver::{Counter, EndpointState, RequestState};
+use host_driver::{Counter, EndpointState, PairCounter, RequestState};
 use support::{PATIENCE, Result, connected};
 
 pub(crate) fn main() -> Result<()> {
@@ -25,6 +25,8 @@ pub(crate) fn main() -> Result<()> {
 
     let pair = a.endpoint.query_pair(a.pair)?;
     println!("{} of 8 credits in hand", pair.available);
+    let counters = a.endpoint.pair_counters(a.pair)?;
+    assert_eq!(counters.get(PairCounter::Repeats), 0);
     let frames = a.device.read_counter(Counter::ALL[0])?;
     println!("{}: {frames}", Counter::ALL[0].name());
     a.endpoint.close()?;

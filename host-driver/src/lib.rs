@@ -110,7 +110,7 @@ pub mod transport;
 mod waiting;
 mod window;
 
-pub use abi::control::Counter;
+pub use abi::control::{Counter, PairCounter};
 pub use abi::mailbox::{
     AuditEntry, AuditKind, ConnectReason, FailureCause, Identity, PairState, PeerState,
 };
@@ -134,7 +134,8 @@ pub use pair::{EndpointAddress, Pair, PairAddress};
 pub use peer_failure::PeerFailure;
 pub use peers::WatchOptions;
 pub use query::{
-    Capabilities, DeviceLimits, EndpointState, EndpointStatus, PairStatus, RequestState,
+    Capabilities, DeviceLimits, EndpointState, EndpointStatus, PairCounters, PairStatus,
+    RequestState,
 };
 pub use region::{Access, Buffer, MemoryRegion, RegionInUse};
 pub use rules::{Revocation, RevokeError, Rule};

@@ -6,20 +6,23 @@
 //! | [`Endpoint::query`] | the library | no |
 //! | [`Endpoint::query_request`] | the library | no |
 //! | [`Endpoint::query_pair`] | the firmware | a command |
+//! | [`Endpoint::pair_counters`] | the firmware | a command for each counter |
 
 use crate::core::Phase;
 use crate::device::Device;
 use crate::endpoint::Endpoint;
 use crate::error::CommandError;
-use crate::pair::EndpointAddress;
+use crate::pair::{EndpointAddress, Pair};
 use crate::table::{Place, Request};
 use abi::capability::{
     CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_GRANTS, CAPABILITY_INLINE,
     CAPABILITY_PUT, CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS,
 };
-use abi::control::equal_sends_log2;
+use abi::control::{PairCounter, equal_sends_log2};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2};
-use abi::mailbox::{self, Command, ConnectReason, FailureCause, PairState, PeerState};
+use abi::mailbox::{
+    self, Command, ConnectReason, CounterValue, FailureCause, PairCounterId, PairState, PeerState,
+};
 use abi::request::{INLINE_BYTES, MAX_SEGMENTS};
 use std::ops::RangeInclusive;
 
@@ -258,6 +261,24 @@ impl PairStatus {
     }
 }
 
+/// The counters of a pair: `Endpoint::pair_counters`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PairCounters {
+    values: [u32; PairCounter::ALL.len()],
+}
+
+impl PairCounters {
+    /// One of them, which wraps at 2^32.
+    pub fn get(&self, counter: PairCounter) -> u32 {
+        self.values[usize::from(counter.code())]
+    }
+
+    /// All of them, in the order of their codes.
+    pub fn iter(&self) -> impl Iterator<Item = (PairCounter, u32)> {
+        PairCounter::ALL.iter().copied().zip(self.values)
+    }
+}
+
 /// Where a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestState {
@@ -275,6 +296,23 @@ impl Endpoint {
     /// State and sizes of the endpoint: `ibv_query_qp`.
     pub fn query(&self) -> EndpointStatus {
         self.handle.lock().own().status()
+    }
+
+    /// What has happened to the frames of a pair since it was connected, by cause: [`PairCounter`] says of each what it counts. A pair that isn't connected
+    /// yet has counted nothing. One command a counter, so what happens meanwhile is in some of them.
+    ///
+    /// # Errors
+    /// [`CommandError`]: `NotFound` if the pair isn't open.
+    pub fn pair_counters(&self, pair: Pair) -> Result<PairCounters, CommandError> {
+        let mut counted = PairCounters::default();
+        for (value, &counter) in counted.values.iter_mut().zip(PairCounter::ALL) {
+            let (mut commands, pair) = self.commands_for(|core| core.pair_id(pair))?;
+            let counter = counter.code().into();
+            let answer: CounterValue =
+                commands.call(Command::ReadPairCounter, &PairCounterId { pair, counter })?;
+            *value = answer.value as u32;
+        }
+        Ok(counted)
     }
 
     /// Where a request is: a receive, in what `ibv_query_srq` counts.

@@ -3,8 +3,8 @@
 use host_driver::transport::PauseResult;
 use host_driver::{
     Access, AsyncEvent, Buffer, Causes, CompletionQueue, Counter, Device, DeviceOptions, Endpoint,
-    Pair, PairAddress, PairStatus, PostError, ProtectionDomain, Request, Source, TaggedReceive,
-    TaggedSend, WaitError, WcKind, WcStatus, WorkCompletion,
+    Pair, PairAddress, PairCounter, PairStatus, PostError, ProtectionDomain, Request, Source,
+    TaggedReceive, TaggedSend, WaitError, WcKind, WcStatus, WorkCompletion,
 };
 use posthorn::payload::MessageId;
 
@@ -159,6 +159,12 @@ impl Side {
     pub fn peer(&self, pair: Option<Pair>) -> Option<usize> {
         pair?;
         self.pairs.iter().position(|mine| *mine == pair)
+    }
+
+    /// A counter of the pair with a peer.
+    pub fn count_of(&self, peer: usize, counter: PairCounter) -> u32 {
+        let counters = self.endpoint.pair_counters(self.pair(peer));
+        counters.expect("an open pair").get(counter)
     }
 
     /// State of the pair with a rank.

@@ -1,6 +1,6 @@
 //! A message has arrived.
 
-use abi::control::{Counter, RIGHT_REMOTE_WRITE};
+use abi::control::{Counter, PairCounter, RIGHT_REMOTE_WRITE};
 use abi::event::Cause;
 use abi::limits::MAX_CREDITS;
 use abi::request::place;
@@ -63,7 +63,10 @@ impl Delivery {
     pub fn arrive(&mut self, arrival: &Arrival, around: &mut impl Neighbours) {
         let sink = self.sink(arrival.pair);
         if !self.drops(arrival.pair) && self.is_revoked(arrival) {
-            around.put(Output::Count(Counter::RuleDrops));
+            around.put(Output::CountOfPair {
+                pair: arrival.pair,
+                counter: PairCounter::RuleDrops,
+            });
             around.put(Output::Update(Update {
                 pair: arrival.pair,
                 accepted: true,

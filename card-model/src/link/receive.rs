@@ -1,6 +1,6 @@
 //! Which frames are of a connection, and in which order: pair, endpoints, epochs, cookie, sequence.
 
-use abi::control::{Counter, PairSetup};
+use abi::control::{PairCounter, PairSetup};
 use abi::status::Status;
 use abi::wire::{FRAME_GAP, FRAME_READY, FrameType};
 
@@ -29,7 +29,7 @@ struct Peer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
     /// What counts it.
-    pub counter: Counter,
+    pub counter: PairCounter,
     /// What the peer says of this side's sends. With a duplicate of a request it asks for an answer, since it may not have heard that the
     /// request is safe; with a request that is dropped for a gap, it says that the peer is to be told.
     pub progress: Option<Progress>,
@@ -107,7 +107,7 @@ impl Receive {
         };
         let peer = self.pairs.get_mut(usize::from(header.destination_pair));
         let Some(Some(peer)) = peer else {
-            return drop(Counter::PairErrors);
+            return drop(PairCounter::PairErrors);
         };
         let setup = &peer.setup;
         let agrees = header.destination_endpoint == u16::from(setup.endpoint)
@@ -117,7 +117,7 @@ impl Receive {
             && header.source_epoch == setup.remote_epoch
             && header.cookie == setup.cookie;
         if !agrees || peer.failed {
-            return drop(Counter::PairErrors);
+            return drop(PairCounter::PairErrors);
         }
         peer.heard = true;
         let is_request = frame.is_request();
@@ -136,7 +136,7 @@ impl Receive {
             };
             return Judged {
                 progress: is_request.then_some(again),
-                ..drop(Counter::Duplicates)
+                ..drop(PairCounter::Duplicates)
             };
         }
         // The numbers of a control frame are absolute: what a lost one said is in it too. The sender of requests goes back when it is told, once for each
@@ -151,7 +151,7 @@ impl Receive {
             };
             return Judged {
                 progress: tells.then_some(missing),
-                ..drop(Counter::Gaps)
+                ..drop(PairCounter::Gaps)
             };
         }
         *next = header.sequence.wrapping_add(1);
@@ -166,7 +166,7 @@ impl Receive {
         peer.failed |= fails.is_some();
         peer.closed = fails == Some(Status::PeerFailed);
         Judged {
-            counter: Counter::FramesReceived,
+            counter: PairCounter::FramesReceived,
             progress: Some(frame.progress()),
             arrival: is_request.then(|| Arrival {
                 pair: header.destination_pair,

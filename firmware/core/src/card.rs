@@ -170,6 +170,8 @@ names! {
         ReadHidesFailure,
         /// Events that were lost are only counted.
         LostEventsForgotten,
+        /// Whatever failed a pair whose event was lost, the peer isn't taken to have.
+        LostCauseForgotten,
         /// A repeated request is one more request.
         RepetitionServed,
         /// Each repetition is answered, however many come at once.

@@ -19,16 +19,17 @@ use crate::watch::Watch;
 use abi::ABI_VERSION;
 use abi::capability::{CAPABILITY_GRANTS, CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
 use abi::control::{
-    Counter, EndpointSetup, GrantSetup, Operation, PairReport, PairSetup, RIGHT_LOCAL_READ,
-    RIGHT_LOCAL_WRITE, RegionSetup, RuleSetup, region_key, ring_index,
+    Counter, EndpointSetup, GrantSetup, Operation, PairCounter, PairReport, PairSetup,
+    RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RegionSetup, RuleSetup, pair_counter_index, region_key,
+    ring_index,
 };
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS};
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
     CounterId, CounterValue, Disconnect, DomainId, DrainName, DrainStatus, EndpointId, FailedPeers,
-    FailureCause, Identity, JOB_BITS, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, PairId,
-    PairState, PairStatus, PeerState, RegionKey, RegisterRegion, Reserve, RuleId, SetRule, Signal,
-    TellFailed, WatchPeers, Words, id_generation, id_index, reason_word,
+    FailureCause, Identity, JOB_BITS, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, PairCounterId,
+    PairId, PairState, PairStatus, PeerState, RegionKey, RegisterRegion, Reserve, RuleId, SetRule,
+    Signal, TellFailed, WatchPeers, Words, id_generation, id_index, reason_word,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
@@ -73,6 +74,10 @@ pub(crate) enum Job {
     },
     ReadCounter {
         counter: Counter,
+    },
+    ReadPairCounter {
+        index: usize,
+        counter: PairCounter,
     },
     SetPairTimes {
         index: usize,
@@ -171,6 +176,7 @@ impl<C: Card> Firmware<C> {
             Some(Command::RegisterRegion) => self.run(arguments, Self::register_region),
             Some(Command::DeregisterRegion) => self.run(arguments, Self::deregister_region),
             Some(Command::ReadCounter) => self.run(arguments, Self::read_counter),
+            Some(Command::ReadPairCounter) => self.run(arguments, Self::read_pair_counter),
             Some(Command::QueryPair) => self.run(arguments, Self::query_pair),
             Some(Command::Connect) => self.run(arguments, Self::connect),
             Some(Command::Accept) => self.run(arguments, Self::accept),
@@ -268,6 +274,10 @@ impl<C: Card> Firmware<C> {
             Job::ReadCounter { counter } => {
                 self.request(Operation::CounterRead, counter.code().into(), &[]);
             }
+            Job::ReadPairCounter { index, counter } => {
+                let index = pair_counter_index(index as u16, counter);
+                self.request(Operation::PairCounterRead, index, &[]);
+            }
             Job::SetPairTimes { index } => self.tell_pair(Operation::PairTimes, index),
             // What others wait for is done for the object.
             _ => {
@@ -346,7 +356,7 @@ impl<C: Card> Firmware<C> {
             Job::ClearRule { index } if self.rules[index].state == RuleState::Free => {
                 self.answer_with(Ok(Nothing {}));
             }
-            Job::ReadCounter { .. } if request.for_host => {
+            Job::ReadCounter { .. } | Job::ReadPairCounter { .. } if request.for_host => {
                 self.answer_with(Ok(CounterValue { value: result }));
             }
             Job::SetPairTimes { .. } if request.for_host => self.answer_with(Ok(Nothing {})),
@@ -964,6 +974,18 @@ impl<C: Card> Firmware<C> {
         let counter = u8::try_from(read.counter).ok().and_then(Counter::from_code);
         let counter = counter.ok_or(Refusal::argument(0))?;
         Ok(Outcome::Later(Job::ReadCounter { counter }))
+    }
+
+    fn read_pair_counter(&mut self, read: PairCounterId) -> Served<CounterValue> {
+        let index = self.pair(read.pair)?;
+        let counter = u8::try_from(read.counter).ok();
+        let counter = counter.and_then(PairCounter::from_code);
+        let counter = counter.ok_or(Refusal::argument(1))?;
+        Ok(match self.pairs[index].gates {
+            // The gates still have those of whoever had the place before.
+            Held::Absent => Outcome::Done(CounterValue { value: 0 }),
+            Held::Set | Held::Failed => Outcome::Later(Job::ReadPairCounter { index, counter }),
+        })
     }
 }
 

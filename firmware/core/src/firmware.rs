@@ -104,7 +104,9 @@ const fn trust_in(operation: Operation) -> Break {
         | Operation::PermissionSet
         | Operation::SenderRevoke
         | Operation::Fence => Break::LateGrantBelieved,
-        Operation::CounterRead | Operation::EventRaise => Break::LateEventBelieved,
+        Operation::CounterRead | Operation::PairCounterRead | Operation::EventRaise => {
+            Break::LateEventBelieved
+        }
         Operation::RuleSet | Operation::RuleClear => Break::LateRuleBelieved,
         Operation::RingSet
         | Operation::EndpointSet
@@ -527,6 +529,7 @@ impl<C: Card> Firmware<C> {
             | Operation::SenderRevoke
             | Operation::Fence
             | Operation::CounterRead
+            | Operation::PairCounterRead
             | Operation::EventRaise
             | Operation::PairTimes => {}
         }
@@ -910,7 +913,15 @@ impl<C: Card> Firmware<C> {
         let is_drained = report.waiting == 0 && report.unacknowledged == 0
             || self.card.is_broken(Break::EndsUndrained);
         if report.state == PairState::Failed.code() {
-            self.pair_failed(index, event::Cause::LinkError, false);
+            // The event that told so was lost, or comes later.
+            let hidden = self.card.is_broken(Break::LostCauseForgotten)
+                || self.card.is_broken(Break::ReadHidesFailure);
+            let cause = match Status::from_code(report.status) {
+                Some(Status::PeerFailed) if !hidden => event::Cause::PeerFailed,
+                Some(Status::MemoryError) => event::Cause::SlotError,
+                _ => event::Cause::LinkError,
+            };
+            self.pair_failed(index, cause, report.closed != 0);
         } else if pair.state == State::Draining && is_drained {
             self.go(index, Cause::GatesDrained, State::Ending);
             self.want(index, Held::Failed);
@@ -1037,8 +1048,8 @@ impl<C: Card> Firmware<C> {
                     {
                         self.pair_failed(index, cause, closed);
                     }
-                    // A `PairRead` that came before the event has found it failed, and couldn't tell why. It may have been draining: the
-                    // peer has failed whatever has become of the pair since.
+                    // A `PairRead` that came before the event has found it failed, or the firmware has failed it meanwhile for another reason: the peer has
+                    // failed whatever has become of the pair since.
                     Some((Held::Failed, state))
                         if state != State::Closed
                             && cause == event::Cause::PeerFailed

@@ -84,6 +84,8 @@ pub struct DeliveryBench {
     pub count_unexpected: Signal<Out, Bit>,
     /// A message was dropped since a rule revokes it.
     pub count_rule_drops: Signal<Out, Bit>,
+    /// With it: its pair.
+    pub ruled_pair: Signal<Out, Bits<16>>,
     /// A request was refused as malformed.
     pub count_invalid_requests: Signal<Out, Bit>,
     /// Live posted receives.
@@ -138,6 +140,7 @@ impl Logic for DeliveryBench {
         self.count_expected.next = self.delivery.count_expected.val();
         self.count_unexpected.next = self.delivery.count_unexpected.val();
         self.count_rule_drops.next = self.delivery.count_rule_drops.val();
+        self.ruled_pair.next = self.delivery.ruled_pair.val();
         self.count_invalid_requests.next = self.delivery.count_invalid_requests.val();
 
         self.lists_block.seed.next = self.seed.val();

@@ -110,6 +110,8 @@ pub struct Delivery {
     pub count_unexpected: Signal<Out, Bit>,
     /// Pulse: a message was dropped since a rule revokes it.
     pub count_rule_drops: Signal<Out, Bit>,
+    /// With it: its pair.
+    pub ruled_pair: Signal<Out, Bits<16>>,
     /// Pulse: a request was refused as malformed.
     pub count_invalid_requests: Signal<Out, Bit>,
 
@@ -193,6 +195,7 @@ impl Logic for Delivery {
         self.count_expected.next = self.answering.count_expected.val();
         self.count_unexpected.next = self.answering.count_unexpected.val();
         self.count_rule_drops.next = self.answering.count_rule_drops.val();
+        self.ruled_pair.next = self.answering.ruled_pair.val();
         self.count_invalid_requests.next = self.answering.count_invalid_requests.val();
 
         // Slots.

@@ -52,6 +52,7 @@ codes!(
     completion::CompletionKind,
     control::Counter,
     control::Operation,
+    control::PairCounter,
     event::Cause,
     mailbox::Command,
     mailbox::PairState,

@@ -111,6 +111,8 @@ pub struct Receive {
     pub control: Stream<In, ControlRequest>,
     /// With it, for `PairRead`: a `PairReport` of what is kept here. Zero otherwise.
     pub control_result: Signal<Out, Bits<64>>,
+    /// With the pulses of `FramesReceived`, `PairErrors`, `Duplicates` and `Gaps`: pair that the frame names.
+    pub count_pair: Signal<Out, Bits<16>>,
     /// Pulse: a frame passed every check.
     pub count_frames_received: Signal<Out, Bit>,
     /// Pulse: a frame was dropped for its CRC, or by the MAC.
@@ -133,6 +135,9 @@ pub struct Receive {
     expected: Ram<Expected>,
     #[is(Ram::new(config.pairs))]
     failed: Ram<Bit>,
+    /// The peer has closed its side.
+    #[is(Ram::new(config.pairs))]
+    closed: Ram<Bit>,
     /// A frame has come since the pair was read last.
     #[is(Ram::new(config.pairs))]
     heard: Ram<Bit>,
@@ -260,7 +265,17 @@ impl Logic for Receive {
         if self.heard.read_data.val() {
             self.report.next.heard = 1.into();
         }
+        if self.closed.read_data.val() {
+            self.report.next.closed = 1.into();
+        }
         self.heard.read_address.next = self.control.data.val().index;
+        self.closed.read_address.next = self.control.data.val().index;
+        store!(
+            self.closed.write,
+            false,
+            self.head.val().destination_pair,
+            true
+        );
         store!(
             self.heard.write,
             false,
@@ -339,6 +354,7 @@ impl Logic for Receive {
         join!(self.payloads.output => self.payload);
 
         self.closes.next = self.head.val().frame_type == FrameType::PairClosed;
+        self.count_pair.next = self.head.val().destination_pair;
         self.count_frames_received.next = false;
         self.count_pair_errors.next = false;
         self.count_duplicates.next = false;
@@ -372,6 +388,12 @@ impl Logic for Receive {
                             self.expected.write.address.next = self.control.data.val().index;
                             self.next.next = Expected::default();
                             store!(self.heard.write, true, self.control.data.val().index, false);
+                            store!(
+                                self.closed.write,
+                                true,
+                                self.control.data.val().index,
+                                false
+                            );
                             self.fault.ready.next = false;
                             store!(
                                 self.failed.write,
@@ -461,6 +483,7 @@ impl Logic for Receive {
             self.fault.ready.next = false;
             self.failed.write.enable.next = true;
             self.failed.write.address.next = self.head.val().destination_pair;
+            self.closed.write.enable.next = self.closes.val();
         }
         if self.finish.val() | self.drop.val() {
             self.state.d.next = State::Idle;

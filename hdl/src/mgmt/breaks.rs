@@ -3,6 +3,7 @@
 use super::clock_bridge::{CardEnd, ClockBridge, ProcessorEnd, ResetEnd};
 use super::event_queue::EventQueue;
 use super::fanout::Fanout;
+use super::pair_counters::PairCounters;
 use crate::verilog::Break;
 
 /// Of the fan-out of control requests.
@@ -36,6 +37,34 @@ pub fn event_queue() -> Vec<Break> {
             "true",
             "told.valid & (told.data.cause == 0)",
         ),
+    ]
+}
+
+/// Of the counters of pairs.
+pub fn pair_counters() -> Vec<Break> {
+    vec![
+        // One pair's are another's.
+        Break::new("ignores_the_pair").force::<PairCounters>("frame.pair", "0"),
+        // What is refused and what is told twice is one.
+        Break::new("takes_duplicates_for_gaps").force::<PairCounters>("duplicates", "false"),
+        // A repeat is counted as a time-out.
+        Break::new("takes_repeats_for_timeouts").force::<PairCounters>("repeats", "false"),
+        // What a rule drops isn't counted while frames come.
+        Break::new("loses_rule_drops").force_if::<PairCounters>(
+            "rules.input.valid",
+            "false",
+            "frame_comes",
+        ),
+        // The next connection has those of the one before.
+        Break::new("keeps_counters").force::<PairCounters>("memory.write.enable", "state.q == 1"),
+        // The last counter of a pair is kept.
+        Break::new("keeps_the_last_counter").force_if::<PairCounters>(
+            "memory.write.enable",
+            "false",
+            "(state.q == 3) & (cleared.q == 7)",
+        ),
+        // A pair that isn't there has counters.
+        Break::new("answers_for_any_pair").force::<PairCounters>("pairs", "65535"),
     ]
 }
 

@@ -9,6 +9,7 @@ mod event_queue;
 mod fanout;
 mod gate_registers;
 mod ibex;
+mod pair_counters;
 mod processor;
 mod random;
 mod subsystem;
@@ -18,10 +19,11 @@ pub use clock_bridge::ClockBridge;
 pub use counters::Counters;
 pub use event_queue::EventQueue;
 pub use fanout::Fanout;
+pub use pair_counters::PairCounters;
 pub use processor::Processor;
 pub use subsystem::Subsystem;
 
-use crate::config::TINY;
+use crate::config::{ECP5, TINY};
 use crate::tops::{Class, Top};
 use abi::control::Operation;
 
@@ -54,6 +56,15 @@ pub fn tops() -> Vec<Top> {
         Top::of("mgmt_fanout", Class::Test, || Fanout::new(&FOUR)),
         Top::broken("mgmt_fanout_broken", breaks::fanout, || Fanout::new(&FOUR)),
         Top::of("mgmt_counters", Class::Test, Counters::default),
+        Top::of("mgmt_pair_counters", Class::Test, || {
+            PairCounters::new(&TINY)
+        }),
+        Top::broken("mgmt_pair_counters_broken", breaks::pair_counters, || {
+            PairCounters::new(&TINY)
+        }),
+        Top::of("mgmt_pair_counters_ecp5", Class::Synthesis, || {
+            PairCounters::new(&ECP5)
+        }),
         Top::of("mgmt_event_queue", Class::Test, EventQueue::default),
         Top::broken(
             "mgmt_event_queue_broken",

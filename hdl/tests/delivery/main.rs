@@ -86,7 +86,7 @@ fn every_message_and_every_request_ends_as_it_should() {
             ("kept for the ring", seen.ready_for_ring),
             ("claimed and cleared", seen.cleared_claimed),
             ("claimed of a failed pair", seen.claimed_from_failed),
-            ("revoked", seen.revoked),
+            ("revoked", seen.revoked.values().sum()),
             ("put", seen.put),
             ("refused, being a put", seen.put_refused),
             ("put where memory answers with an error", seen.put_failed),
@@ -361,7 +361,7 @@ fn a_rule_holds_until_it_is_cleared_or_its_pair_or_endpoint_is_closed() {
     for_size(&SCARCE, BENCH, 3, |size, rng| {
         let world = revoke(World::new(size, rng));
         let seen = &world.reference.wanted.seen;
-        assert_eq!(seen.revoked, 3, "{seen:?}");
+        assert_eq!(seen.revoked.values().sum::<u32>(), 3, "{seen:?}");
         let of = |kind: CompletionKind| {
             let key = (kind.code(), Status::Revoked.code());
             seen.statuses.get(&key).copied()

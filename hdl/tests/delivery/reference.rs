@@ -4,11 +4,11 @@
 //!  what the gates have taken ──► Reference ──► Delivery ◄──► Wanted ──► accesses, outputs in order
 //! ```
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use abi::capability::CAPABILITY_RULES;
 use abi::completion::CompletionKind;
-use abi::control::{Counter, GrantSetup, PairSetup, RegionSetup, RuleSetup};
+use abi::control::{Counter, GrantSetup, PairCounter, PairSetup, RegionSetup, RuleSetup};
 use abi::event::Cause;
 use abi::opcode::decode_list;
 use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, claim_place, pair_and_slot};
@@ -79,8 +79,8 @@ pub struct Seen {
     pub not_ready: u32,
     pub ready_for_ring: u32,
     pub ready_for_backlog: u32,
-    /// Messages that a rule revoked.
-    pub revoked: u32,
+    /// Messages that a rule revoked, of each pair.
+    pub revoked: BTreeMap<u16, u32>,
     /// Puts that were written, that were refused by the grants, and that memory answered with an error.
     pub put: u32,
     pub put_refused: u32,
@@ -245,9 +245,12 @@ impl Neighbours for Wanted {
                 Counter::Expected => self.seen.expected += 1,
                 Counter::Unexpected => self.seen.unexpected += 1,
                 Counter::InvalidRequests => self.seen.invalid += 1,
-                Counter::RuleDrops => self.seen.revoked += 1,
                 counter => panic!("Delivery doesn't count {counter:?}"),
             },
+            Output::CountOfPair { pair, counter } => {
+                assert_eq!(counter, PairCounter::RuleDrops);
+                *self.seen.revoked.entry(pair).or_default() += 1;
+            }
             Output::Mark { .. } => panic!("Delivery sends no frames"),
         }
     }

@@ -175,7 +175,8 @@ pub struct World {
     post_rate: f64,
     ready_rate: f64,
     idle: u32,
-    counted: [u32; 4],
+    counted: [u32; 3],
+    revoked: BTreeMap<u16, u32>,
 }
 
 impl World {
@@ -231,7 +232,8 @@ impl World {
             post_rate: rate(&mut rng),
             ready_rate: rate(&mut rng),
             idle: 0,
-            counted: [0; 4],
+            counted: [0; 3],
+            revoked: BTreeMap::new(),
             bench,
             rng,
         }
@@ -357,11 +359,12 @@ impl World {
         );
         assert_eq!(depths, self.reference.depths());
         let seen = &self.reference.wanted.seen;
-        let counts = [seen.expected, seen.unexpected, seen.invalid, seen.revoked];
+        let counts = [seen.expected, seen.unexpected, seen.invalid];
         assert_eq!(
             self.counted, counts,
-            "expected, unexpected, invalid requests, revoked"
+            "expected, unexpected, invalid requests"
         );
+        assert_eq!(self.revoked, seen.revoked);
     }
 
     /// What is under way, for a message.
@@ -1259,9 +1262,12 @@ impl World {
             "count_expected",
             "count_unexpected",
             "count_invalid_requests",
-            "count_rule_drops",
         ]) {
             *count += u32::from(self.bench.is(pin));
+        }
+        if self.bench.is("count_rule_drops") {
+            let pair = self.bench.get("ruled_pair") as u16;
+            *self.revoked.entry(pair).or_default() += 1;
         }
         if self.taken("payload") {
             self.payload.pop_front();

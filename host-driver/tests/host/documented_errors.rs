@@ -778,8 +778,9 @@ const REGISTER: [Call; 2] = [
     |a| a.pd.reg_user_mr(vec![0; 8], Access::Read).err(),
 ];
 
-const QUERIES: [Call; 3] = [
+const QUERIES: [Call; 4] = [
     |a| a.endpoint.query_pair(a.pair).err(),
+    |a| a.endpoint.pair_counters(a.pair).err(),
     |a| a.device.read_counter(host_driver::Counter::ALL[0]).err(),
     |a| a.device.read_audit(0).err(),
 ];
@@ -1509,12 +1510,18 @@ const ROWS: &[Row] = &[
         asked(|a, _| a.pd.fence().err())
     }),
     // query
-    ("query", "`NotFound`, of `query_pair`", || {
-        asked(|a, _| {
-            a.endpoint.close_pair(a.pair).unwrap();
-            a.endpoint.query_pair(a.pair).err()
-        })
-    }),
+    (
+        "query",
+        "`NotFound`, of `query_pair` and `pair_counters`",
+        || {
+            asked(|a, _| {
+                a.endpoint.close_pair(a.pair).unwrap();
+                let asked = a.endpoint.query_pair(a.pair).err();
+                assert_eq!(a.endpoint.pair_counters(a.pair).err(), asked);
+                asked
+            })
+        },
+    ),
     (
         "query",
         "`FirmwareTimeout`, `Restarted`, `Transport`",
@@ -1523,8 +1530,8 @@ const ROWS: &[Row] = &[
     ("query", "`Malformed`", || malformed(&QUERIES)),
     (
         "query",
-        "`Refused` with `HardwareTimeout`, of `query_pair` and `read_counter`",
-        || without_gates(&QUERIES[..2]),
+        "`Refused` with `HardwareTimeout`, of `query_pair`, `pair_counters` and `read_counter`",
+        || without_gates(&QUERIES[..3]),
     ),
     // receive
     ("receive", "`CompletionQueueFull`", || {

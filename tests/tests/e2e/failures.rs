@@ -1,7 +1,7 @@
 //! Wires that lose frames, and pairs that fail. A lost frame is sent again, and nobody above the link can tell. A pair whose peer is silent for good fails:
 //! every operation that depends on it completes, and nobody else notices.
 
-use abi::control::Counter;
+use abi::control::{Counter, PairCounter};
 use abi::mailbox::PairState;
 use abi::times::ACKNOWLEDGE_TIMEOUT;
 use host_driver::{Cause, WcStatus, WorkCompletion};
@@ -74,6 +74,10 @@ pub(crate) fn a_lost_message_is_sent_again_and_nobody_above_the_link_can_tell() 
                     me.receive(50, None, 8, 40);
                     let received = me.completion();
                     me.assert_received(&received, 2, 0, 40);
+                    // It is known whose wire is bad.
+                    let gaps = [0, 2].map(|peer| me.count_of(peer, PairCounter::Gaps));
+                    assert_eq!(gaps.map(u64::from), [me.count(Counter::Gaps), 0]);
+                    assert!(me.count_of(0, PairCounter::FramesReceived) >= 6);
                 }
                 0 => {
                     me.meet();
@@ -84,6 +88,8 @@ pub(crate) fn a_lost_message_is_sent_again_and_nobody_above_the_link_can_tell() 
                     assert_eq!(me.statuses(6), sent);
                     assert!(me.count(Counter::Repeats) > 0);
                     assert_eq!(me.count(Counter::Timeouts), 0, "the peer said it first");
+                    let repeats = [1, 2].map(|peer| me.count_of(peer, PairCounter::Repeats));
+                    assert_eq!(repeats.map(u64::from), [me.count(Counter::Repeats), 0]);
                 }
                 _ => {
                     me.meet();
@@ -124,6 +130,8 @@ fn the_last_message_of_all_is_sent_again_after_the_time_out_if_it_is_lost() {
                 assert!((TIMEOUT..2 * TIMEOUT).contains(&took), "{took} cycles");
                 let counters = [Counter::Timeouts, Counter::Repeats];
                 assert_eq!(counters.map(|counter| me.count(counter)), [1, 1]);
+                let counters = [PairCounter::Timeouts, PairCounter::Repeats];
+                assert_eq!(counters.map(|counter| me.count_of(1, counter)), [1, 1]);
             } else {
                 for k in 0..3 {
                     me.receive(k, Some(0), 7, 8);

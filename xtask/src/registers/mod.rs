@@ -143,7 +143,7 @@ fn statuses() -> String {
 }
 
 /// Commands that concern pairs, which have a page of their own.
-const OF_PAIRS: [Command; 9] = [
+const OF_PAIRS: [Command; 10] = [
     Command::OpenPair,
     Command::ConnectPair,
     Command::ClosePair,
@@ -153,6 +153,7 @@ const OF_PAIRS: [Command; 9] = [
     Command::Disconnect,
     Command::Reserve,
     Command::SetPairTimes,
+    Command::ReadPairCounter,
 ];
 
 fn commands() -> String {
@@ -205,6 +206,11 @@ fn command_codes() -> String {
     page.codes("DrainState", mailbox::DrainState::ABOUT, states);
     page.section("Counters and audit entries");
     page.codes("Counter", control::Counter::ABOUT, control::Counter::CODES);
+    page.codes(
+        "PairCounter",
+        control::PairCounter::ABOUT,
+        control::PairCounter::CODES,
+    );
     let kinds = mailbox::AuditKind::CODES;
     page.codes("AuditKind", mailbox::AuditKind::ABOUT, kinds);
     page.text()
@@ -238,7 +244,7 @@ fn control_requests() -> String {
     );
     let operations = control::Operation::CODES;
     page.codes("Operation", control::Operation::ABOUT, operations);
-    page.constants(&[control::SIZES, control::RINGS]);
+    page.constants(&[control::SIZES, control::RINGS, control::PAIR_COUNTERS]);
     page.layout(
         "CardSetup",
         control::CardSetup::ABOUT,

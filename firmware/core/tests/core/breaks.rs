@@ -123,6 +123,9 @@ fn noticed_by(broken: Break) -> fn() {
         Break::LostEventsForgotten => {
             commands::events_that_were_lost_are_made_up_by_reading
         }
+        Break::LostCauseForgotten => {
+            peers::a_failure_whose_event_was_lost_is_the_peers_all_the_same
+        }
         Break::FailureNotNoted => {
             commands::a_pair_that_the_gates_have_failed_is_not_failed_again
         }

@@ -3,18 +3,20 @@
 use crate::breaks::{promise, promise_eq};
 use crate::gates::{Gates, Refusal, Unit, Wire, answer, boot, call, give, pass, settle, sizes};
 use abi::capability::{CAPABILITY_GRANTS, CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
-use abi::control::{Counter, Operation, RING_COMPLETION, key_index, key_tag, ring_of_index};
+use abi::control::{
+    Counter, Operation, PairCounter, RING_COMPLETION, key_index, key_tag, ring_of_index,
+};
 use abi::event::{self, Cause as EventCause};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
     ConnectReason, CounterId, CounterValue, Disconnect, DomainId, EndpointId, Identity,
-    NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus, RegionKey,
-    RegisterRegion, Reserve, Words, id_index,
+    NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairCounterId, PairId, PairState,
+    PairStatus, RegionKey, RegisterRegion, Reserve, Words, id_index,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::{MailboxStatus, Status};
-use abi::wire::{ETHERTYPE_FIELD, FrameHeader};
+use abi::wire::{ETHERTYPE_FIELD, FrameHeader, FrameType, VERSION};
 use card_model::matching::Sizes;
 use card_model::{CardSizes, link};
 use firmware_core::connection::{Cause, State};
@@ -565,7 +567,7 @@ fn the_state_of_a_pair_is_what_the_gates_say() {
         (status.available, status.unacknowledged, status.waiting),
         (4, 3, 1)
     );
-    promise_eq!(status.refused, 0x4000_0002);
+    promise_eq!(status.refused, 0x20_0002);
     let link_error = u64::from(Status::LinkError.code());
     fw.card().fail(id_index(pair), link_error);
     promise_eq!(
@@ -703,6 +705,58 @@ fn counters_are_read_from_the_gates() {
             Err((MailboxStatus::InvalidArgument, 0))
         );
     }
+}
+
+#[test]
+fn the_counters_of_a_pair_are_those_of_its_connection() {
+    let mut fw = firmware();
+    let read = |fw: &mut Unit, pair, counter| {
+        let counter = PairCounterId { pair, counter };
+        call::<_, CounterValue>(fw, Command::ReadPairCounter, counter)
+    };
+    let errors = u32::from(PairCounter::PairErrors.code());
+    let stray = |pair| {
+        let header = FrameHeader {
+            ethertype: ETHERTYPE_FIELD,
+            version: VERSION,
+            frame_type: FrameType::Acknowledge.code(),
+            destination_pair: id_index(pair),
+            ..FrameHeader::default()
+        };
+        Wire::Gates(link::seal(&header, &[]))
+    };
+    let endpoint = endpoint(&mut fw).endpoint;
+    let [first, second] = [(); 2].map(|()| open_pair(&mut fw, endpoint, 2).unwrap().pair);
+    for k in 0..3 {
+        // Somebody's frames name both, whether or not they are connected.
+        fw.card().take_in(&stray(first));
+        fw.card().take_in(&stray(second));
+        if k == 0 {
+            promise_eq!(read(&mut fw, first, errors).unwrap().value, 0);
+            let _: Nothing = call(&mut fw, Command::ConnectPair, connect(first)).unwrap();
+        }
+        promise_eq!(read(&mut fw, first, errors).unwrap().value, k);
+        promise_eq!(read(&mut fw, second, errors).unwrap().value, 0);
+    }
+    fw.card()
+        .fail(id_index(first), Status::LinkError.code().into());
+    settle(&mut fw);
+    promise_eq!(read(&mut fw, first, errors).unwrap().value, 2);
+    for counter in [PairCounter::ALL.len() as u32, 256 + errors, u32::MAX] {
+        let refused = Err((MailboxStatus::InvalidArgument, 1));
+        promise_eq!(read(&mut fw, first, counter), refused);
+    }
+    let _: Nothing = call(&mut fw, Command::ClosePair, Pair { pair: first }).unwrap();
+    promise_eq!(
+        read(&mut fw, first, errors),
+        Err((MailboxStatus::NotFound, 0))
+    );
+    // Who has the place next counts from 0.
+    let next = open_pair(&mut fw, endpoint, 2).unwrap().pair;
+    promise_eq!(id_index(next), id_index(first));
+    promise_eq!(read(&mut fw, next, errors).unwrap().value, 0);
+    let _: Nothing = call(&mut fw, Command::ConnectPair, connect(next)).unwrap();
+    promise_eq!(read(&mut fw, next, errors).unwrap().value, 0);
 }
 
 #[test]
@@ -1521,7 +1575,8 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
                 code @ 0..19 => code,
                 19 => Command::SetRule.code().into(),
                 20 => Command::ClearRule.code().into(),
-                33.. => Command::SetPairTimes.code().into(),
+                33 => Command::SetPairTimes.code().into(),
+                34.. => Command::ReadPairCounter.code().into(),
                 code => u32::from(Command::Grant.code()) + (code - 21) % 6,
             };
             let command = Command::from_code(words[0] as u8);
@@ -1555,7 +1610,7 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
                 Some(Command::Share | Command::Revoke) => {
                     arguments[..3].copy_from_slice(&[key[0], key[1], pair]);
                 }
-                Some(Command::RevokePeer) => arguments[0] = pair,
+                Some(Command::RevokePeer | Command::ReadPairCounter) => arguments[0] = pair,
                 Some(Command::SetPairTimes) => {
                     arguments[0] = pair;
                     arguments[2] += 10 * rng.random_range(0..3);

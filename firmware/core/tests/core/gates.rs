@@ -276,7 +276,7 @@ impl Gates {
                 let report = PairReport {
                     unacknowledged: 3,
                     waiting: 1,
-                    refused: 0x4000_0002,
+                    refused: 0x20_0002,
                     ..PairReport::from_words(&[result])
                 };
                 report.to_words()[0]
@@ -460,7 +460,10 @@ impl Gates {
                 let doubted = self.doubted.contains(&(operation, index));
                 promise!(self.rules.remove(&index).is_some() || doubted);
             }
-            Operation::Fence | Operation::PairRead | Operation::CounterRead => {}
+            Operation::Fence
+            | Operation::PairRead
+            | Operation::CounterRead
+            | Operation::PairCounterRead => {}
             Operation::GrantSet => {
                 promise!(u32::from(index) < sizes.grants);
                 let grant = GrantSetup::from_words(&words(data));

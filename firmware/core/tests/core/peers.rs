@@ -599,11 +599,12 @@ fn read_before_the_event(world: &mut World, near: u32) -> u32 {
     let card = world.cards[0].card();
     card.holds_events = true;
     card.fail(id_index(near), Status::PeerFailed.code().into());
-    let read = world.query(0, near);
+    world.query(0, near).expect("an open pair");
     world.pass(10_000);
-    let failure = read.expect("an open pair").failure;
-    promise_eq!(failure, u32::from(FailureCause::None.code()));
-    let state = world.query(0, near).expect("an open pair").state;
+    // What was read says who has failed, before the event does.
+    let read = world.query(0, near).expect("an open pair");
+    promise_eq!(read.failure, u32::from(FailureCause::Retries.code()));
+    let state = read.state;
     world.cards[0].card().holds_events = false;
     world.pass(10_000);
     let failure = (PeerState::Failed, FailureCause::Retries);
@@ -617,6 +618,33 @@ fn read_before_the_event(world: &mut World, near: u32) -> u32 {
     let expected = (AuditKind::GateEvent.code().into(), place, told);
     promise!(audited.collect::<Vec<_>>().contains(&expected));
     state
+}
+
+/// As it broke: a pair that was found failed when events had been lost was taken for one whose link had failed, and `ReadFailed` didn't name its peer.
+#[test]
+pub fn a_failure_whose_event_was_lost_is_the_peers_all_the_same() {
+    for closes in [false, true] {
+        let mut world = two(1, CALM);
+        let (near, far) = join(&mut world, 0, 1);
+        let card = world.cards[0].card();
+        card.loses_events = true;
+        match closes {
+            // The peer's gates say that its side is closed.
+            true => {
+                let _: Nothing =
+                    ask(&mut world, 1, Command::ClosePair, Pair { pair: far }).unwrap();
+            }
+            false => card.fail(id_index(near), Status::PeerFailed.code().into()),
+        }
+        world.pass(10_000);
+        world.cards[0].card().loses_events = false;
+        let cause = match closes {
+            true => FailureCause::Closed,
+            false => FailureCause::Retries,
+        };
+        promise_eq!(peer(&mut world, 0, near), (PeerState::Failed, cause));
+        promise_eq!(failed(&mut world, 0), [id_index(near)]);
+    }
 }
 
 /// `posthorn bench failure` asked for a pair after its last completion and before the firmware had taken the event: the peer stayed `Alive`, and no command named it.

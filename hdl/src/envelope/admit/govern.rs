@@ -31,7 +31,7 @@ impl Admit {
         self.report.next = PairReport::default();
         self.in_table.next = self.walk_pair.q.val() < self.pair_count.val();
         if self.in_table.val() {
-            self.report.next.refused = self.refused_count.val().get_bits::<31>(0);
+            self.report.next.refused = self.refused_count.val().get_bits::<22>(0);
         }
         self.posts_stop.next = self.control.valid.val() & self.is_protection.val();
         self.arrival_now.next = self.arrival_first.q.val() & self.arrival.valid.val();

@@ -56,6 +56,7 @@ impl Answer {
         self.count_expected.next = false;
         self.count_unexpected.next = false;
         self.count_rule_drops.next = false;
+        self.ruled_pair.next = self.now.val().pair;
         self.count_invalid_requests.next = false;
         self.asks_slot.next = false;
     }

@@ -196,6 +196,8 @@ pub(super) struct Answer {
     pub count_unexpected: Signal<Out, Bit>,
     /// Pulse: a message was dropped since a rule revokes it.
     pub count_rule_drops: Signal<Out, Bit>,
+    /// With it: its pair.
+    pub ruled_pair: Signal<Out, Bits<16>>,
     /// Pulse: a request was refused as malformed.
     pub count_invalid_requests: Signal<Out, Bit>,
 

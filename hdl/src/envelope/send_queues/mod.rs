@@ -150,6 +150,8 @@ pub struct SendQueues {
     pub control: Stream<In, ControlRequest>,
     /// With it, for `PairRead`: the `PairReport`. Zero otherwise.
     pub control_result: Signal<Out, Bits<64>>,
+    /// With the three pulses that follow: the pair.
+    pub count_pair: Signal<Out, Bits<16>>,
     /// Pulse: a pair had no acknowledgement for its time-out.
     pub count_timeouts: Signal<Out, Bit>,
     /// Pulse: a send is given again.

@@ -79,6 +79,7 @@ impl SendQueues {
                     if self.source.q.val().failed {
                         self.report.next.state = PairState::Failed;
                         self.report.next.available = 0.into();
+                        self.report.next.status = self.source.q.val().status;
                     }
                 }
                 self.control_result.next = self.report.val().into();

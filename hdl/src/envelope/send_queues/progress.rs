@@ -69,6 +69,7 @@ impl SendQueues {
         if (self.now.q.val() & (SCAN_CYCLES - 1)) == 0 {
             self.scan_due.d.next = true;
         }
+        self.count_pair.next = self.pair.q.val();
         self.count_timeouts.next = false;
         self.count_asks.next = false;
         if self.deciding.q.val() == Step::Scan {
