@@ -1,13 +1,16 @@
 //! Closing with things outstanding: each ends once, and the next incarnation knows nothing of the last.
 
 use abi::control::Counter;
+use abi::times::ACKNOWLEDGE_TIMEOUT;
+use abi::wire::FrameType;
 use host_driver::{Cause, WcKind, WcStatus};
 use posthorn_tests::cards::{both, both_over};
-use posthorn_tests::frames::{header, number};
+use posthorn_tests::frames::{header, is, number};
 use posthorn_tests::side::{Setup, Side};
 use posthorn_tests::wires::{Tally, Wires};
 use sim::fabric::{LinkFilter, Passing};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 #[test]
 pub fn closing_an_endpoint_ends_each_request_once_and_the_next_one_gets_no_stale_frame() {
@@ -174,4 +177,83 @@ fn endpoints_open_and_close_as_often_as_one_likes() {
         }
         me.finish();
     });
+}
+
+/// Nothing is acknowledged, so that all that has left is sent again and again, until it can't be. A frame sent from a buffer that the program has got back
+/// would carry what the program has written there since.
+#[test]
+fn what_was_cancelled_or_closed_is_never_sent_again() {
+    let (repeated, late) = (Tally::default(), Tally::default());
+    // Of the run that is under way: the pair is closed.
+    let closed = Mutex::new(Arc::new(AtomicBool::new(false)));
+    let wires = || {
+        let (repeated, late) = (repeated.next(), late.next());
+        let ended = Arc::new(AtomicBool::new(false));
+        *closed.lock().expect("nobody panics with it") = Arc::clone(&ended);
+        let mut left = [0; 2];
+        let sent = move |passing: Passing, out: &mut Vec<Passing>| {
+            let cookie = header(&passing).expect("a whole frame").cookie;
+            if ended.load(Ordering::SeqCst) && !is(&passing, FrameType::PairClosed) {
+                late.fetch_add(1, Ordering::Relaxed);
+            }
+            match number(&passing) {
+                None => {}
+                Some(number @ 0..2) => {
+                    left[number as usize] += 1;
+                    if left[number as usize] > 1 {
+                        repeated.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                Some(number) => panic!("message {number} of {cookie:#x} has left without a credit"),
+            }
+            out.push(passing);
+        };
+        Wires::tapped(LinkFilter::between(0, 1), sent).tap(
+            LinkFilter::between(1, 0),
+            |_: Passing, _: &mut Vec<Passing>| {},
+        )
+    };
+    both_over("tiny", 2, 124, wires, |host| {
+        let mut me = Side::with(&host, Setup::with_credits(2));
+        if me.rank() == 0 {
+            let requests: Vec<_> = (0..4).map(|number| me.send(1, 5, number, 50)).collect();
+            me.pause(10 * u64::from(ACKNOWLEDGE_TIMEOUT));
+            // The first two have left, so that only the pair's end ends them.
+            let cancelled = me.endpoint.cancel(10, requests[0]);
+            cancelled.expect("there is room");
+            assert_eq!(me.statuses(1), [(10, WcStatus::TooLate)]);
+            me.endpoint.cancel(11, requests[2]).expect("there is room");
+            let mut ended = vec![me.completion()];
+            assert_eq!((ended[0].wr_id, ended[0].status), (2, WcStatus::Cancelled));
+            me.disconnect(1);
+            let closed = closed.lock().expect("nobody panics with it");
+            closed.store(true, Ordering::SeqCst);
+            ended.extend((0..3).map(|_| me.completion()));
+            for ended in &mut ended[1..] {
+                assert_eq!(ended.status, WcStatus::Flushed, "{}", ended.wr_id);
+            }
+            for ended in &mut ended {
+                ended.buffer.as_mut().expect("it comes back").fill(0xff);
+            }
+            me.pause(60 * u64::from(ACKNOWLEDGE_TIMEOUT));
+        }
+        me.meet();
+        if me.rank() == 1 {
+            // What had arrived is what was sent, once each.
+            for number in 0..2 {
+                me.receive(number, Some(0), 5, 50);
+                let received = me.completion();
+                me.assert_received(&received, 0, number, 50);
+            }
+            me.endpoint.probe(1, &me.filter(None, 0, u64::MAX)).unwrap();
+            assert_eq!(me.statuses(1), [(1, WcStatus::NoMessage)]);
+            let told: Vec<_> = me.events().iter().map(|event| event.cause).collect();
+            assert_eq!(told, [Cause::PeerFailed], "of the closing");
+        }
+        me.finish();
+    });
+    for repeated in repeated.counts() {
+        assert!(repeated >= 4, "{repeated} frames again prove little");
+    }
+    assert_eq!(late.counts(), [0, 0], "frames of a pair that is closed");
 }
