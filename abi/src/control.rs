@@ -303,7 +303,7 @@ macro_rules! pair_setup_layout {
                 /// And so many cycles at most; 0: it doesn't wait.
                 acknowledge_delay: u16 = 16,
                 /// Log2 of the cycles without acknowledgement after which the pair goes back to its first unacknowledged send, up to 31; 0 never. They double with each
-                /// time that it has gone back for want of one, up to eight times as many.
+                /// time that it has gone back for want of one, up to four times as many.
                 timeout_log2: u8 = 8,
                 /// Times that the pair goes back before it fails with `PeerFailed`, up to 15.
                 retry_limit: u8 = 8,

@@ -13,7 +13,7 @@ constants! {
         /// The firmware waits so long for the gates to carry out one control request, and then answers `HardwareTimeout`: 2.1 ms.
         CONTROL_TIMEOUT: u32 = 1 << 18;
         /// A pair with sends unacknowledged that hears of no progress for so long sends them again; one that only waits for credit asks its peer
-        /// for it: 33 µs. Each further time it waits twice as long, up to eight times: 262 µs. This is the time-out of a pair whose round trip wasn't measured, and
+        /// for it: 33 µs. Each further time it waits twice as long, up to four times: 131 µs. This is the time-out of a pair whose round trip wasn't measured, and
         /// the shortest that the firmware gives by itself.
         ACKNOWLEDGE_TIMEOUT: u32 = 1 << ACKNOWLEDGE_TIMEOUT_LOG2;
         /// Log2 of it.
@@ -25,9 +25,10 @@ constants! {
         /// Log2 of the longest that a host may choose: 2.1 s.
         TIMEOUT_LOG2_MOST: u8 = 28;
         /// So many times a pair doubles the time for which it waits.
-        DOUBLINGS: u8 = 3;
-        /// So often it does so before it fails with `PeerFailed`, unless the host has chosen otherwise: with `ACKNOWLEDGE_TIMEOUT` after 55 times that, 1.8 ms.
-        RETRY_LIMIT: u8 = 8;
+        DOUBLINGS: u8 = 2;
+        /// So often it does so before it fails with `PeerFailed`, unless the host has chosen otherwise: with `ACKNOWLEDGE_TIMEOUT` after 27 times that, 0.9 ms, and
+        /// at most one scan of the pairs.
+        RETRY_LIMIT: u8 = 7;
         /// Most times that a host may choose.
         RETRY_LIMIT_MOST: u8 = 15;
         /// An acknowledgement waits at most so long for a message that is about to go out and can carry it: 2 µs. This is the delay of a pair whose round trip wasn't
@@ -48,6 +49,16 @@ constants! {
         /// From one event [`AccessRefused`](crate::event::Cause::AccessRefused), which the firmware gets, to the next, at least: 131 µs.
         REFUSAL_INTERVAL: u32 = 1 << 14;
     }
+}
+
+/// Time-outs for which a pair waits, one after the other, before it fails with `PeerFailed`: the first, and one for each time that it tries again.
+pub const fn timeouts_until_failure(retry_limit: u8) -> u64 {
+    let (mut sum, mut tries) = (0, 0);
+    while tries <= retry_limit {
+        sum += 1 << if tries < DOUBLINGS { tries } else { DOUBLINGS };
+        tries += 1;
+    }
+    sum
 }
 
 /// Log2 of the time-out that the firmware gives a pair, from the cycles that a frame to the peer's firmware and its answer took: the smallest power of two that is as
@@ -79,10 +90,19 @@ pub const fn default_delay(timeout_log2: u8) -> u16 {
 }
 
 const _: () = assert!(ACKNOWLEDGE_DELAY == 1 << 8);
+// A silent peer is declared in less than a millisecond of 125,000 cycles, of which the last scan of 128 pairs takes 4,096.
+const _: () =
+    assert!(timeouts_until_failure(RETRY_LIMIT) * ACKNOWLEDGE_TIMEOUT as u64 + 4096 < 125_000);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pair_waits_for_the_sum_of_its_tries() {
+        let limits = [0, 1, 2, 3, RETRY_LIMIT, RETRY_LIMIT_MOST];
+        assert_eq!(limits.map(timeouts_until_failure), [1, 3, 7, 11, 27, 59]);
+    }
 
     #[test]
     fn time_outs_and_delays_grow_with_the_round_trip_between_their_bounds() {

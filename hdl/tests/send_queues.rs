@@ -17,6 +17,7 @@ use abi::request::{
     FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY, INLINE_BYTES, Opcode, Segment, SendRequest,
 };
 use abi::status::Status;
+use abi::times::{DOUBLINGS, RETRY_LIMIT, timeouts_until_failure};
 use card_model::sends::{Job, Posted, Progress, Segments, Sends};
 use card_model::{Break, Output, Reason};
 use hdl::config::{self, JOBS};
@@ -538,7 +539,8 @@ impl Model {
             true => Some(p.since),
             false => p.could_since,
         };
-        let late = |since| cycle + 6 >= since + timeout;
+        // What goes back waits from when the scan came due.
+        let late = |since| cycle + 6 + u64::from(SCAN_CYCLES) >= since + timeout;
         p.is_sound() && timeout != 0 && since.is_some_and(late)
     }
 
@@ -940,8 +942,16 @@ fn traffic(
             let late = (0..model.pairs.len()).filter(|p| model.is_late(*p, cycle));
             let late: Vec<usize> = late.collect();
             let counted = bench.get("count_pair") as usize;
+            // One that could send before, and has its turn still to lose, is counted too.
+            let waits = |pair: usize| {
+                let waiting = model.sends.waiting(pair as u16).count() > 0;
+                let patience = model.sends.patience(pair as u16);
+                let pair = &model.pairs[pair];
+                let late = cycle + 6 + u64::from(SCAN_CYCLES) >= pair.since + patience;
+                pair.is_sound() && patience != 0 && waiting && pair.given == 0 && late
+            };
             assert!(
-                late.contains(&counted),
+                late.contains(&counted) || waits(counted),
                 "pair {counted} isn't late in cycle {cycle}"
             );
             let pair = bench.get("dropped") as usize;
@@ -1065,7 +1075,9 @@ fn traffic(
             let dry = (0..model.pairs.len()).filter(|p| {
                 let since = model.pairs[*p].since;
                 let patience = model.sends.patience(*p as u16);
-                model.is_dry(*p) && patience != 0 && cycle + 4 >= since + patience
+                model.is_dry(*p)
+                    && patience != 0
+                    && cycle + 4 + u64::from(SCAN_CYCLES) >= since + patience
             });
             let dry: Vec<usize> = dry.collect();
             let counted = bench.get("count_pair") as usize;
@@ -1157,7 +1169,7 @@ fn traffic(
             let pair = &mut model.pairs[index];
             let timeout = pair.timeout;
             let patience = if pair.doubts > 0 {
-                8 * timeout
+                timeout << DOUBLINGS
             } else {
                 patience
             };
@@ -1171,7 +1183,7 @@ fn traffic(
             let could = may_send && pair.given == 0 && !on_its_way;
             pair.could_since = could.then(|| pair.could_since.unwrap_or(cycle));
             let tries = 0..=u64::from(pair.retry_limit);
-            let waits = |tries: u64| (timeout << tries.min(3)) + scan + 100;
+            let waits = |tries: u64| (timeout << tries.min(DOUBLINGS.into())) + scan + 100;
             let bound = tries.map(waits).sum::<u64>() + 900;
             let stuck = |since: u64| cycle > since.max(pair.timed) + bound;
             let stuck = pair.could_since.is_some_and(stuck);
@@ -1264,6 +1276,23 @@ fn each_send_completes_once_and_nothing_goes_out_without_credit() {
     assert!(seen[&Status::TooLate] > 100, "{seen:?}");
 }
 
+/// Connects a pair of a block that is to take all jobs, and to be answered `Success`.
+fn connect(bench: &mut Bench, pair: u16, setup: &PairSetup) {
+    set_control(bench, Operation::PairSet, pair, &setup.to_words());
+    for pin in ["control_valid", "job_room", "complete_ready"] {
+        bench.set(pin, true);
+    }
+    bench.set("job_result", Status::Success.code());
+    while {
+        bench.eval();
+        !bench.is("control_ready")
+    } {
+        bench.step();
+    }
+    bench.step();
+    bench.set("control_valid", false);
+}
+
 /// Posts these sends, of request, kind and target, on a pair with a single credit and a run of 32, each when the pair has had its turn; how many are given. The
 /// peer says nothing.
 fn given(size: &Size, rng: &mut ChaCha8Rng, posted: &[(u32, bool, Option<u32>)]) -> usize {
@@ -1274,19 +1303,7 @@ fn given(size: &Size, rng: &mut ChaCha8Rng, posted: &[(u32, bool, Option<u32>)])
         sends_log2: 5,
         ..PairSetup::default()
     };
-    let index = pair as u16;
-    set_control(&mut bench, Operation::PairSet, index, &setup.to_words());
-    for pin in ["control_valid", "job_room", "complete_ready"] {
-        bench.set(pin, true);
-    }
-    while {
-        bench.eval();
-        !bench.is("control_ready")
-    } {
-        bench.step();
-    }
-    bench.step();
-    bench.set("control_valid", false);
+    connect(&mut bench, pair as u16, &setup);
     let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
     let any = random_send(size, rng, &pairs, 0, 0.0);
     let mut jobs = 0;
@@ -1299,7 +1316,6 @@ fn given(size: &Size, rng: &mut ChaCha8Rng, posted: &[(u32, bool, Option<u32>)])
         bench.set("job_result_valid", answers);
         taken
     };
-    bench.set("job_result", Status::Success.code());
     for &(request, put, target) in posted {
         for _ in 0..100 {
             let _ = step(&mut bench);
@@ -1344,6 +1360,75 @@ fn puts_fill_the_window(size: &Size, rng: &mut ChaCha8Rng) {
     assert_eq!(given(size, rng, &posted), MAX_CREDITS.into());
 }
 
+/// A peer that says nothing, of a card that has nothing else to do, is declared when its time-outs are over, each of several whole scans, and one scan has passed.
+fn silence(size: &Size, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open(&size.model);
+    let index = size.pairs[size.pairs.len() - 1] as u16;
+    let scan = u64::from(SCAN_CYCLES) * (size.config.pairs as u64).next_power_of_two();
+    let timeout_log2 = scan.ilog2() as u8 + rng.random_range(0..2);
+    let setup = PairSetup {
+        remote_credits: 1,
+        sends_log2: 5,
+        timeout_log2,
+        retry_limit: RETRY_LIMIT,
+        ..PairSetup::default()
+    };
+    connect(&mut bench, index, &setup);
+    bench.set("fault_request_ready", true);
+    for _ in 0..rng.random_range(0..scan) {
+        bench.step();
+    }
+    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
+    let send = Send {
+        endpoint: 0,
+        pair: index,
+        length: 0,
+        segments: Segments::default(),
+        inline: None,
+        ready: false,
+        request: 1,
+        put: false,
+        target: None,
+        ..random_send(size, rng, &pairs, 0, 0.0)
+    };
+    bench.set_wide("sends", &send.words());
+    bench.set("sends_valid", true);
+    let (mut jobs, mut left, mut cycle) = (0, None, 0);
+    let most = timeouts_until_failure(RETRY_LIMIT) << timeout_log2;
+    loop {
+        bench.eval();
+        if bench.is("fault_request_valid") {
+            break;
+        }
+        let (answers, taken) = (bench.is("job_valid"), bench.is("sends_ready"));
+        jobs += usize::from(answers);
+        if answers {
+            left.get_or_insert(cycle);
+        }
+        bench.step();
+        bench.set("job_result_valid", answers);
+        if taken {
+            bench.set("sends_valid", false);
+        }
+        cycle += 1;
+        assert!(
+            cycle < most + 2 * scan,
+            "it waits for a scan more each time"
+        );
+    }
+    let waited = cycle - left.expect("it was given");
+    assert_eq!(jobs, 1 + usize::from(RETRY_LIMIT));
+    assert!(
+        (most - 100..most + scan + 100).contains(&waited),
+        "{waited} cycles, not {most} and up to {scan}"
+    );
+}
+
+#[test]
+fn a_silent_peer_is_declared_after_its_time_outs_and_one_scan() {
+    for_sizes("send_queues", 3, silence);
+}
+
 #[test]
 fn a_put_goes_when_the_message_in_front_of_it_is_cancelled() {
     for_sizes("send_queues", 1, put_behind_a_cancel);
@@ -1360,6 +1445,7 @@ fn a_block_that_is_broken_is_noticed() {
         let size = Size::new(&config::TINY, "send_queues", rng);
         put_behind_a_cancel(&size, rng);
         puts_fill_the_window(&size, rng);
+        silence(&size, rng);
         traffic(&size, rng, 10_000, Break::None).for_each(drop);
     });
 }

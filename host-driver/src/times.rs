@@ -13,7 +13,7 @@ use abi::mailbox::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PairTimes {
     /// Log2 of the cycles without acknowledgement after which the pair sends again, or asks its peer for credit; it waits twice as long each further time, up to
-    /// eight times. [`TIMEOUT_LOG2_LEAST`](abi::times::TIMEOUT_LOG2_LEAST) to [`TIMEOUT_LOG2_MOST`](abi::times::TIMEOUT_LOG2_MOST).
+    /// four times. [`TIMEOUT_LOG2_LEAST`](abi::times::TIMEOUT_LOG2_LEAST) to [`TIMEOUT_LOG2_MOST`](abi::times::TIMEOUT_LOG2_MOST).
     pub timeout: Option<u8>,
     /// Times that it does so before it fails with `PeerFailed`: up to [`RETRY_LIMIT_MOST`](abi::times::RETRY_LIMIT_MOST).
     pub retry_cnt: Option<u8>,

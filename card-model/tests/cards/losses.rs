@@ -428,7 +428,7 @@ fn every_sixth_frame_of_each_side_may_be_lost_by_chance() {
 }
 
 #[test]
-fn a_peer_that_is_silent_for_good_fails_the_pair_after_the_last_try_each_twice_as_long_up_to_eight()
+fn a_peer_that_is_silent_for_good_fails_the_pair_after_the_last_try_each_twice_as_long_up_to_four()
 {
     let mut line = Line::new(Break::None, |_: &Sight| Fate::Lost);
     line.receive(A, 0);
@@ -440,12 +440,12 @@ fn a_peer_that_is_silent_for_good_fails_the_pair_after_the_last_try_each_twice_a
         line.advance_to(next);
         times.push(next / u64::from(TIMEOUT));
     }
-    assert_eq!(times, [1, 3, 7, 15, 23, 31, 39, 47, 55]);
+    assert_eq!(times, [1, 3, 7, 11, 15, 19, 23, 27]);
     assert_eq!(times.len(), usize::from(RETRY_LIMIT) + 1);
     let failed = [0, 1, RECEIVES].map(|request| (request, Status::PeerFailed));
     assert_eq!(line.ended(A), failed);
     let counters = [Counter::Timeouts, Counter::Repeats].map(|counter| line.counter(A, counter));
-    assert_eq!(counters, [9, 16]);
+    assert_eq!(counters, [8, 14]);
     assert_eq!(line.state(A), PairState::Failed.code());
     let event = line.net.host_sides[A][0].poll_event(&mut line.net.cards[A]);
     let event = event.expect("the host is told");

@@ -16,6 +16,7 @@ use abi::event::Cause;
 use abi::limits::MAX_CREDITS;
 use abi::request::{FLAG_READY, INLINE_BYTES, Opcode, SendRequest};
 use abi::status::Status;
+use abi::times::{DOUBLINGS, timeouts_until_failure};
 use abi::wire::{FrameHeader, FrameType, TRAILER_BYTES};
 use hdl::envelope::SCAN_CYCLES;
 use rand::{Rng, RngCore, SeedableRng};
@@ -31,7 +32,7 @@ const SOUND_TIMEOUT_LOG2: u8 = 13;
 /// Times that it goes back until it fails.
 const RETRY_LIMIT: u8 = 8;
 /// Time-outs for which it waits then, one after the other.
-const WAITS: u64 = 1 + 2 + 4 + 6 * 8;
+const WAITS: u64 = timeouts_until_failure(RETRY_LIMIT);
 /// Cycles that an acknowledgement waits for a message of its pair.
 const DELAY: u16 = 200;
 /// Cycles after which a side whose peer has failed is failed by the firmware, if it doesn't know yet.
@@ -345,7 +346,7 @@ impl World {
             expected: 0.6,
             rest: 400_000,
             timeout_log2,
-            patience: (8 << timeout_log2)
+            patience: (1 << (timeout_log2 + DOUBLINGS))
                 + TOLD_BY_FIRMWARE
                 + 2 * u64::from(SCAN_CYCLES) * size.config.pairs as u64,
             pairs: size.config.pairs as u64,

@@ -1,7 +1,7 @@
 //! Cards, firmware and links that fail, and what the application learns of it.
 
 use crate::common::{PATIENCE, connected, fabric, options};
-use abi::times::ACKNOWLEDGE_TIMEOUT;
+use abi::times::{ACKNOWLEDGE_TIMEOUT, RETRY_LIMIT, timeouts_until_failure};
 use host_driver::transport::TransportError;
 use host_driver::{
     Access, AuditKind, Cause, Causes, CommandError, Device, DeviceOptions, MailboxStatus,
@@ -435,8 +435,9 @@ fn a_wire_that_is_cut_for_less_loses_nothing() {
         let buffer = a.buffer(8);
         a.endpoint.post_tagged_send(k, &a.send(9), buffer).unwrap();
     }
-    // The last try is after 47 times the time-out.
-    a.pause(40 * u64::from(ACKNOWLEDGE_TIMEOUT));
+    // The last but one try is the last that is lost.
+    let lost = timeouts_until_failure(RETRY_LIMIT - 2);
+    a.pause((lost + 1) * u64::from(ACKNOWLEDGE_TIMEOUT));
     assert!(a.cq.poll().is_none() && b.cq.poll().is_none());
     (0..2).for_each(|card| fabric.lose_frames(card, 0));
     for side in [&a, &b] {
@@ -457,9 +458,12 @@ pub fn a_peer_that_falls_silent_fails_the_sends_in_bounded_time() {
     let before = fabric.now();
     assert_eq!(a.next().status, WcStatus::PeerFailed);
     let took = fabric.now() - before;
-    let timeout = u64::from(ACKNOWLEDGE_TIMEOUT);
+    let (timeout, waits) = (
+        u64::from(ACKNOWLEDGE_TIMEOUT),
+        timeouts_until_failure(RETRY_LIMIT),
+    );
     assert!(
-        (55 * timeout..60 * timeout).contains(&took),
+        (waits * timeout..(waits + 1) * timeout).contains(&took),
         "{took} cycles"
     );
     let buffer = a.buffer(8);

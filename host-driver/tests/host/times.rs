@@ -3,7 +3,7 @@
 use crate::common::{PATIENCE, Side, connected, fabric, options};
 use abi::times::{
     ACKNOWLEDGE_TIMEOUT_LOG2, DEFAULT_TIMEOUT_LOG2_MOST, RETRY_LIMIT, TIMEOUT_LOG2_LEAST,
-    default_delay, default_timeout_log2,
+    default_delay, default_timeout_log2, timeouts_until_failure,
 };
 use host_driver::transport::PauseResult;
 use host_driver::{CommandError, Device, MailboxStatus, Pair, PairTimes, WcStatus};
@@ -68,12 +68,13 @@ pub fn a_pair_with_short_times_fails_soon_and_one_with_long_times_lives_through_
     assert_eq!((ended.wr_id, ended.status), (0, WcStatus::PeerFailed));
     let took = fabric.now() - before;
     assert!((3 * unit..5 * unit).contains(&took), "{took} cycles");
-    // By itself, after 55 of four times as long.
+    // By itself, after as many of four times as long as `RETRY_LIMIT` gives.
     let ended = a.next_past_events();
     assert_eq!((ended.wr_id, ended.status), (1, WcStatus::PeerFailed));
     let took = fabric.now() - before;
+    let waits = timeouts_until_failure(RETRY_LIMIT);
     assert!(
-        (55 * 4 * unit..60 * 4 * unit).contains(&took),
+        (waits * 4 * unit..(waits + 1) * 4 * unit).contains(&took),
         "{took} cycles"
     );
     // The last one waits for longer than these two together, once.
@@ -99,7 +100,7 @@ pub fn a_program_chooses_each_of_the_times_and_reads_what_is_in_force() {
                 timeout: Some(28),
                 ..PairTimes::default()
             },
-            (28, 8, 256, 2),
+            (28, RETRY_LIMIT, 256, 2),
         ),
         (
             PairTimes {
@@ -113,14 +114,14 @@ pub fn a_program_chooses_each_of_the_times_and_reads_what_is_in_force() {
                 acknowledge_delay: Some(0),
                 ..PairTimes::default()
             },
-            (12, 8, 0, 2),
+            (12, RETRY_LIMIT, 0, 2),
         ),
         (
             PairTimes {
                 acknowledge_credits: Some(4),
                 ..PairTimes::default()
             },
-            (12, 8, 256, 4),
+            (12, RETRY_LIMIT, 256, 4),
         ),
         (
             PairTimes {

@@ -345,7 +345,7 @@ impl FaultPlan {
             let destination = rng.random_range(0..cards);
             (Some(source), Some(destination))
         };
-        // What cuts a pair off lasts, all together, less than a card's patience of 55 time-outs.
+        // What cuts a pair off lasts, all together, less than the 23 time-outs after which a card tries for the last time.
         let span = |rng: &mut ChaCha8Rng, most: u64| {
             let begin = rng.random_range(0..cycles.max(1));
             let end = begin + rng.random_range(1_000..most);
@@ -353,7 +353,7 @@ impl FaultPlan {
         };
         for _ in 0..rng.random_range(0..4) {
             let cut = rng.random_ratio(1, 3);
-            let Span { begin, end } = span(&mut rng, 30_000);
+            let Span { begin, end } = span(&mut rng, 20_000);
             let (source, destination) = link(&mut rng);
             plan.faults.push(LinkFault {
                 source,
@@ -381,7 +381,7 @@ impl FaultPlan {
             });
         }
         if cards > 1 && rng.random_ratio(1, 3) {
-            let Span { begin, end } = span(&mut rng, 20_000);
+            let Span { begin, end } = span(&mut rng, 15_000);
             let first = rng.random_range(1..cards);
             plan.partitions.push(Partition {
                 sides: [(0..first).collect(), (first..cards).collect()],
@@ -410,7 +410,7 @@ impl FaultPlan {
         if rng.random_ratio(1, 3) {
             plan.cards.push(CardPlan {
                 card: rng.random_range(0..cards),
-                stall_memory: Some(span(&mut rng, 20_000)),
+                stall_memory: Some(span(&mut rng, 15_000)),
                 ..CardPlan::default()
             });
         }

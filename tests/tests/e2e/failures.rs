@@ -3,7 +3,7 @@
 
 use abi::control::{Counter, PairCounter};
 use abi::mailbox::PairState;
-use abi::times::ACKNOWLEDGE_TIMEOUT;
+use abi::times::{ACKNOWLEDGE_TIMEOUT, RETRY_LIMIT, timeouts_until_failure};
 use host_driver::{Cause, WcStatus, WorkCompletion};
 use posthorn_tests::cards::both_over;
 use posthorn_tests::frames::{header, number};
@@ -12,6 +12,8 @@ use posthorn_tests::wires::Wires;
 use sim::fabric::{LinkFilter, Passing};
 
 const TIMEOUT: u64 = ACKNOWLEDGE_TIMEOUT as u64;
+/// Time-outs until a pair fails.
+const WAITS: u64 = timeouts_until_failure(RETRY_LIMIT);
 
 /// Loses the message with this number, once.
 fn lose(lost: u64) -> impl FnMut(Passing, &mut Vec<Passing>) + Send {
@@ -148,8 +150,8 @@ fn the_last_message_of_all_is_sent_again_after_the_time_out_if_it_is_lost() {
 
 #[test]
 fn a_wire_that_is_unplugged_and_plugged_in_again_loses_nothing() {
-    // The sixth try of nine.
-    let wires = || Wires::tapped(LinkFilter::between(0, 1), cut(Some(25 * TIMEOUT)));
+    // Until shortly before the last try.
+    let wires = || Wires::tapped(LinkFilter::between(0, 1), cut(Some((WAITS - 6) * TIMEOUT)));
     both_over("tiny", 2, 113, wires, |host| {
         let mut me = Side::open(&host);
         let peer = 1 - me.rank();
@@ -228,7 +230,7 @@ fn a_wire_that_is_cut_for_good_fails_its_pair_on_both_sides_in_bounded_time_and_
                 me.send(0, 9, 20, 8);
             }
             if me.rank() < 2 {
-                me.assert_silent(50 * TIMEOUT);
+                me.assert_silent((WAITS - 2) * TIMEOUT);
                 let (count, failed): (usize, &[u64]) = match me.rank() {
                     0 => (5, &[2, 3, 4, 5, 100]),
                     _ => (2, &[4, 20]),
@@ -236,7 +238,7 @@ fn a_wire_that_is_cut_for_good_fails_its_pair_on_both_sides_in_bounded_time_and_
                 let ended: Vec<_> = (0..count).map(|_| me.completion()).collect();
                 assert_eq!(names(&ended, WcStatus::PeerFailed), failed);
                 let took = me.device.now() - start;
-                assert!(took < 60 * TIMEOUT, "{took} cycles");
+                assert!(took < (WAITS + 3) * TIMEOUT, "{took} cycles");
                 // What is posted on a failed pair completes at once.
                 me.send(peer, 7, 6, 40);
                 assert_eq!(me.statuses(1), [(6, WcStatus::PeerFailed)]);

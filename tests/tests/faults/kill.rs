@@ -26,7 +26,7 @@ use soft_card::{Break, Flaw};
 const CONNECTED: [u64; 2] = [60_000, 200_000];
 /// Cycles in which somebody is killed, behind that: those that the traffic takes, and some more.
 const TRAFFIC: u64 = 20_000;
-/// Cycles from the kill, or from the end of the survivors' work, to the last completion that depends on the killed: 55 time-outs of a card that goes on sending
+/// Cycles from the kill, or from the end of the survivors' work, to the last completion that depends on the killed: 27 time-outs of a card that goes on sending
 /// in vain, or five looks of a card that watches a silent peer, each a quarter of its interval late at most; and some more until the host looks.
 const BOUND: u64 = 300_000;
 

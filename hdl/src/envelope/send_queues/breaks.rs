@@ -158,6 +158,8 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("never_gives_up").force::<SendQueues>("gives_up", "false"),
         // It waits as long each time.
         Break::new("never_waits_longer").force::<SendQueues>("patience", "quiet_for"),
+        // A wait begins when the scan has looked, and is over when it has passed again.
+        Break::new("waits_a_scan_more").force::<SendQueues>("last_tick", "now.q"),
         // Whatever time-out a pair has, it has that of another.
         Break::new("one_timeout_for_all").force::<SendQueues>("timeouts_over", "patience >> 11"),
         // The times of a pair don't change.

@@ -10,9 +10,12 @@
 //! left is given again, and so is what is answered meanwhile. The payload is read again. So a send that is being given again doesn't end: what the peer
 //! says, and the pair's fault, wait for the answers of its jobs.
 
-use super::{SendQueues, Step};
+use super::{SCAN_CYCLES, SendQueues, Step};
 use crate::prelude::*;
 use abi::status::Status;
+
+/// The bits of a cycle that name the scan's last tick before it.
+const TICKS: u32 = !(SCAN_CYCLES - 1);
 
 #[block]
 impl SendQueues {
@@ -26,6 +29,9 @@ impl SendQueues {
         }
         self.goes_back.next = false;
         self.tries_again.next = false;
+        // It waits from when the scan came due, not from when it was looked at: else a time-out of whole scans would be over a few cycles after
+        // the scan has passed, and be noticed by the next.
+        self.last_tick.next = self.now.q.val() & TICKS;
         if (self.deciding.q.val() == Step::Scan) & self.weighed.q.val().late {
             self.tries_again.next = self.weighed.q.val().silent | self.weighed.q.val().asks;
             self.goes_back.next = !self.all_safe.val();
@@ -41,7 +47,7 @@ impl SendQueues {
                 self.fail_status.next = Status::PeerFailed;
             } else {
                 self.write.next = true;
-                self.source_next.next.since = self.now.q.val();
+                self.source_next.next.since = self.last_tick.val();
                 self.source_next.next.tries = self.tries.val();
             }
         }

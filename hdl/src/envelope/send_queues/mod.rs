@@ -73,7 +73,7 @@ use abi::limits::EAGER_MAX;
 use abi::request::{FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY};
 
 /// Cycles between two pairs of the scan for time-outs. A power of two.
-pub const SCAN_CYCLES: u32 = 64;
+pub const SCAN_CYCLES: u32 = 32;
 
 /// Completions that wait to be taken.
 const ENDED: usize = 8;
@@ -338,6 +338,7 @@ pub struct SendQueues {
     scan: Reg<Bits<16>>,
     scan_due: Reg<Bit>,
     quiet_for: Signal<Local, Bits<32>>,
+    last_tick: Signal<Local, Bits<32>>,
     late: Signal<Local, Bit>,
     silent: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
