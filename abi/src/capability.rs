@@ -22,6 +22,8 @@ constants! {
         CAPABILITY_GRANTS: u32 = 1 << 6;
         /// Sends may be puts: the send ring knows `Put`.
         CAPABILITY_PUT: u32 = 1 << 7;
+        /// A grant may be for one peer, or for those that are permitted. Without it each is for any peer of the domain (`GRANT_ANY_PEER`).
+        CAPABILITY_SENDERS: u32 = 1 << 8;
     }
 }
 
@@ -32,4 +34,5 @@ pub const ALL: u32 = CAPABILITY_SHARED_COMPLETIONS
     | CAPABILITY_INLINE
     | CAPABILITY_RULES
     | CAPABILITY_GRANTS
-    | CAPABILITY_PUT;
+    | CAPABILITY_PUT
+    | CAPABILITY_SENDERS;

@@ -143,6 +143,8 @@ constants! {
         GRANT_SHARED: u8 = 1 << 0;
         /// The grant ends with the first access that it allows.
         GRANT_ONE_SHOT: u8 = 1 << 1;
+        /// The key is for the peer of every connected pair of the region's domain: nothing tells them apart. Not together with `GRANT_SHARED`.
+        GRANT_ANY_PEER: u8 = 1 << 2;
         /// Grants for which there is one that may be shared.
         GRANTS_PER_SHARED: u32 = 16;
     }
@@ -415,7 +417,7 @@ macro_rules! grant_setup_layout {
                 region_tag: u32 = 20,
                 /// Zero.
                 reserved0: u16 = 12,
-                /// Pair whose peer may use it; of a shared grant the number that `PermissionSet` names it by.
+                /// Pair whose peer may use it; of a shared grant the number that `PermissionSet` names it by; of one for any peer nothing.
                 holder: u16 = 16,
                 /// `RIGHT_REMOTE_*`.
                 rights: u8 = 8,

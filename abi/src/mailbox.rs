@@ -27,6 +27,8 @@ constants! {
         DRAIN_LOST: u8 = 0xfe;
         /// The id of no endpoint.
         NO_ENDPOINT: u32 = u32::MAX;
+        /// The id of no pair.
+        NO_PAIR: u32 = u32::MAX;
         /// Bits of the number of a job.
         JOB_BITS: u32 = 24;
         /// `chosen` of `SetPairTimes`: the time-out.
@@ -613,6 +615,7 @@ words! {
         /// Key of the region, which has each of the rights.
         region: u32,
         /// Local pair whose peer may use the key: connected, of an endpoint of the region's domain. Of a shared key it is the first that may.
+        /// `NO_PAIR` with `GRANT_ANY_PEER`.
         pair: u32,
         /// Rights: `control::RIGHT_REMOTE_*`.
         rights: u32,

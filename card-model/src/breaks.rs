@@ -130,6 +130,10 @@ breaks! {
         RemoteTagIgnored,
         /// A grant is every peer's.
         HolderIgnored,
+        /// A key that is for any peer of a domain is for any of the card.
+        DomainIgnored,
+        /// A key that is for any peer is for the one that is named, if one is.
+        AnyPeerIgnored,
         /// What is granted of a region is all of it.
         PartIgnored,
         /// A grant that was cleared stays.

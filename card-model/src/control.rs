@@ -141,7 +141,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.transmit.set(pair, Some(*setup));
         self.acknowledge.set(pair, true);
         self.delivery.pair_set(pair, setup);
-        self.regions.grants.connect(pair);
+        self.regions.grants.connect(pair, setup.domain);
         if let Some(sound) = self.sound.get_mut(usize::from(pair)) {
             *sound = Some(setup.endpoint);
         }

@@ -2,13 +2,16 @@
 //!
 //! ```text
 //!  remote key ─► grant ─┬─ for one peer: the asking pair, in its present generation ─┐
-//!                       └─ shared: the permission of the asking pair, likewise ──────┴─► part ─► region
+//!                       ├─ shared: the permission of the asking pair, likewise ──────┼─► part ─► region
+//!                       └─ any peer: the asking pair is of the region's domain ──────┘
 //! ```
 //!
 //! A grant and a permission hold the generation that their peer had when they were made. So whatever changes it, a revocation or a new
-//! connection of the pair, ends all of them in one step, however many there are.
+//! connection of the pair, ends all of them in one step, however many there are. A grant for any peer holds no generation: only its row's end ends it.
 
-use abi::control::{GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, PermissionSetup, shared_grants};
+use abi::control::{
+    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, PermissionSetup, shared_grants,
+};
 use abi::key::{remote_key_index, remote_key_tag};
 
 use crate::breaks::Break;
@@ -21,6 +24,8 @@ struct Sender {
     open: bool,
     /// Connections and revocations of the place, modulo 2^8: a grant of an earlier generation is cleared before the place gets the next but 254.
     generation: u8,
+    /// Of its endpoint.
+    domain: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,11 +56,13 @@ pub enum Refused {
     Part,
     /// The region isn't there any more, lacks the rights, or is shorter.
     Region,
+    /// The key is for any peer of a domain, and the pair is of another one.
+    Domain,
 }
 
 impl Refused {
     /// All reasons.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::NoGrant,
         Self::Tag,
         Self::Closed,
@@ -65,6 +72,7 @@ impl Refused {
         Self::Rights,
         Self::Part,
         Self::Region,
+        Self::Domain,
     ];
 }
 
@@ -93,10 +101,11 @@ impl Grants {
         self.broken = broken;
     }
 
-    /// A pair is connected: what was granted to the peer that had its place before has ended.
-    pub fn connect(&mut self, pair: u16) {
+    /// A pair of an endpoint of `domain` is connected: what was granted to the peer that had its place before has ended.
+    pub fn connect(&mut self, pair: u16, domain: u8) {
         if let Some(sender) = self.senders.get_mut(usize::from(pair)) {
             sender.open = true;
+            sender.domain = domain;
             sender.generation = sender.generation.wrapping_add(1);
         }
     }
@@ -150,6 +159,12 @@ impl Grants {
         }
     }
 
+    /// The domain that the region of a grant has to be of, for this pair.
+    pub(crate) fn domain_for(&self, grant: &GrantSetup, pair: u16) -> Option<u8> {
+        let any = grant.flags & GRANT_ANY_PEER != 0 && self.broken != Break::DomainIgnored;
+        any.then(|| self.senders[usize::from(pair)].domain)
+    }
+
     /// The grant that an access is allowed by, but for what its region says.
     ///
     /// # Errors
@@ -168,6 +183,8 @@ impl Grants {
             if held.ok_or(Refused::Permission)? != sender.generation {
                 return Err(Refused::Generation);
             }
+        } else if setup.flags & GRANT_ANY_PEER != 0 && self.broken != Break::AnyPeerIgnored {
+            // Whose it is, is all that matters: Regions compares its domain.
         } else if setup.holder != access.pair && self.broken != Break::HolderIgnored {
             return Err(Refused::Holder);
         } else if generation != sender.generation {
@@ -215,7 +232,8 @@ mod tests {
         }
     }
 
-    /// Pairs 0 to 2 are connected. Row 0 is pair 1's, row 1 pair 1's for one access, row 2 shared by 0 and 1.
+    /// Pairs 0 to 2 are connected, the last one in another domain than the region's. Row 0 is pair 1's, row 1 pair 1's for one access, row 2 shared by 0 and
+    /// 1, row 4 any peer's.
     fn tables(broken: Break) -> Regions {
         let mut regions = Regions::with_grants(4, 32, 4);
         regions.break_on_purpose(broken);
@@ -227,8 +245,13 @@ mod tests {
             ..RegionSetup::default()
         };
         regions.set(3, Some(region));
-        (0..3).for_each(|pair| regions.grants.connect(pair));
-        for (row, holder, flags) in [(0, 1, 0), (1, 1, GRANT_ONE_SHOT), (2, 0, GRANT_SHARED)] {
+        (0..3).for_each(|pair| regions.grants.connect(pair, u8::from(pair == 2)));
+        for (row, holder, flags) in [
+            (0, 1, 0),
+            (1, 1, GRANT_ONE_SHOT),
+            (2, 0, GRANT_SHARED),
+            (4, u16::MAX, GRANT_ANY_PEER),
+        ] {
             let setup = GrantSetup {
                 offset: 0x10,
                 length: 0x20,
@@ -269,6 +292,10 @@ mod tests {
         let (row, offset, length) = (0, good.offset, good.length);
         expect("granted", regions.find_remote(&good), Ok(0x1010));
         expect("shared", regions.find_remote(&access(0, 2)), Ok(0x1010));
+        for pair in [0, 1] {
+            let any = regions.find_remote(&access(pair, 4));
+            expect("any peer", any, Ok(0x1010));
+        }
         for (what, bad, why) in [
             ("row", access(1, 3), Refused::NoGrant),
             ("row beyond", access(1, 32), Refused::NoGrant),
@@ -276,6 +303,8 @@ mod tests {
             ("pair", access(3, row), Refused::Closed),
             ("pair beyond", access(4, row), Refused::Closed),
             ("permission", access(2, 2), Refused::Permission),
+            ("domain", access(2, 4), Refused::Domain),
+            ("pair of any peer", access(3, 4), Refused::Closed),
         ] {
             expect(what, regions.find_remote(&bad), Err(why));
         }
@@ -322,14 +351,18 @@ mod tests {
             expect("revoked", revoked.find_remote(&bad), gone);
         }
         expect("another's", revoked.find_remote(&shared(0)), Ok(0x1010));
+        // Which peers a key for any is good for can't be changed: only the key ends.
+        let any = access(1, 4);
+        expect("any revoked", revoked.find_remote(&any), Ok(0x1010));
 
         let mut failed = all();
         failed.grants.close(1);
-        for bad in [good, once, shared(1)] {
+        for bad in [good, once, shared(1), any] {
             let closed = Err(Refused::Closed);
             expect("failed", failed.find_remote(&bad), closed);
         }
-        failed.grants.connect(1);
+        failed.grants.connect(1, 0);
+        expect("any anew", failed.find_remote(&any), Ok(0x1010));
         for bad in [good, once, shared(1)] {
             let gone = Err(Refused::Generation);
             expect("connected anew", failed.find_remote(&bad), gone);

@@ -115,12 +115,16 @@ impl Regions {
     pub fn find_remote(&self, access: &RemoteAccess) -> Result<u64, Refused> {
         let grant = self.grants.find(access)?;
         let end = u128::from(access.offset) + u128::from(access.length);
-        self.get(grant.region)
+        let region = self
+            .get(grant.region)
             .filter(|region| region.tag == grant.region_tag)
             .filter(|region| region.rights & access.rights == access.rights)
             .filter(|region| end <= u128::from(region.length))
-            .map(|region| region.base.wrapping_add(access.offset))
-            .ok_or(Refused::Region)
+            .ok_or(Refused::Region)?;
+        match self.grants.domain_for(&grant, access.pair) {
+            Some(domain) if domain != region.domain => Err(Refused::Domain),
+            _ => Ok(region.base.wrapping_add(access.offset)),
+        }
     }
 
     /// Whether the access is allowed: the key names a region of the domain that has the rights and covers all of it.

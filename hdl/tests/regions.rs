@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
 use abi::control::{
-    GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, KEY_INDEX_BITS, Operation, PermissionSetup,
-    RegionSetup, key_index, key_tag, region_key, shared_grants,
+    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, KEY_INDEX_BITS, Operation, PairSetup,
+    PermissionSetup, RegionSetup, key_index, key_tag, region_key, shared_grants,
 };
 use abi::key::{REMOTE_KEY_TAG_BITS, remote_key, remote_key_index};
 use bits::{pack, unpack};
@@ -206,7 +206,7 @@ impl Quiet {
 struct Granted(Vec<(u16, GrantSetup)>, Option<RemoteAccess>);
 
 impl Granted {
-    /// A grant of a region that is there, to the peer of one of the first pairs, or to many.
+    /// A grant of a region that is there, to the peer of one of the first pairs, to many, or to any.
     fn next(&mut self, rng: &mut ChaCha8Rng, size: &Size, model: &Regions) -> (u16, GrantSetup) {
         let Config {
             regions, grants, ..
@@ -216,6 +216,7 @@ impl Granted {
         let like = model.get(region).unwrap_or_else(|| self::region(rng));
         let shared = rng.random_bool(0.4);
         let one_shot = rng.random_bool(0.3);
+        let any = !shared && rng.random_bool(0.25);
         let holder = match shared {
             true => place(rng, shared_grants(*grants as u32) as u16),
             false => pair(rng, size),
@@ -229,7 +230,9 @@ impl Granted {
             region_tag: like.tag ^ u32::from(rng.random_bool(0.05)),
             holder,
             rights: [4, 4, 8, 12][rng.random_range(0..4)],
-            flags: (u8::from(shared) * GRANT_SHARED) | (u8::from(one_shot) * GRANT_ONE_SHOT),
+            flags: (u8::from(shared) * GRANT_SHARED)
+                | (u8::from(one_shot) * GRANT_ONE_SHOT)
+                | (u8::from(any) * GRANT_ANY_PEER),
             ..GrantSetup::default()
         };
         self.0.retain(|(other, _)| *other != row);
@@ -257,7 +260,7 @@ impl Granted {
         let inside = rng.random_range(0..=like.length.min(100));
         let offset = like.offset.wrapping_add(inside);
         let mut access = RemoteAccess {
-            pair: match like.flags & GRANT_SHARED {
+            pair: match like.flags & (GRANT_SHARED | GRANT_ANY_PEER) {
                 0 => like.holder,
                 _ => pair(rng, size),
             },
@@ -346,7 +349,14 @@ impl Change {
                 let peer = holder.unwrap_or_else(|| pair(rng, size));
                 (Operation::SenderRevoke, peer)
             }
-            24..28 => (Operation::PairSet, pair(rng, size)),
+            24..28 => {
+                let setup = PairSetup {
+                    domain: rng.random_range(0..2),
+                    ..PairSetup::default()
+                };
+                put(&setup.to_words());
+                (Operation::PairSet, pair(rng, size))
+            }
             28 => (Operation::PairClear, pair(rng, size)),
             _ => (Operation::Fence, 0),
         };
@@ -393,7 +403,10 @@ impl Change {
                 grants.permit(index, setup);
             }
             Operation::SenderRevoke => grants.revoke(index),
-            Operation::PairSet => grants.connect(index),
+            Operation::PairSet => {
+                let setup = PairSetup::from_words(&data);
+                grants.connect(index, setup.domain);
+            }
             Operation::PairClear => grants.close(index),
             _ => {}
         }
@@ -602,7 +615,7 @@ fn an_answer_is_the_rule_and_takes_the_same_time_always() {
 
 #[test]
 fn each_broken_contract_is_noticed() {
-    breaks("regions_tiny", 6, |rng| {
+    breaks("regions_tiny", 10, |rng| {
         questions(&Size::new(&config::TINY, "regions", rng), rng, Break::None);
     });
 }

@@ -186,6 +186,16 @@ breaks! {
     CountsNoLoss,
     /// A put falls under the rules and drains of messages.
     RevokesPuts,
+    /// A card is said to tell senders apart that can't.
+    PretendsSenders,
+    /// The failure of a peer marks windows that have no key for any peer.
+    MarksPerSender,
+    /// Only a failure whose event was taken marks a window.
+    TrustsEvents,
+    /// A pair is closed, or its endpoint, before the card was asked whether its peer had failed.
+    ForgetsAtClose,
+    /// A window is usable again while its keys for any peer are still good.
+    AcknowledgesUnrevoked,
 }
 
 thread_local! {

@@ -174,7 +174,7 @@ impl Card {
         }
     }
 
-    fn endpoints(&self) -> MutexGuard<'_, Vec<Option<WeakHandle>>> {
+    pub(crate) fn endpoints(&self) -> MutexGuard<'_, Vec<Option<WeakHandle>>> {
         self.endpoints
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -58,6 +58,7 @@ use crate::link::Link;
 use crate::memory::HostMemory;
 use crate::pair::Pair;
 use crate::peer_failure::Lost;
+use crate::protection::Exposures;
 use crate::query::EndpointStatus;
 use crate::region::Buffer;
 use crate::request_queue::RequestQueue;
@@ -239,6 +240,8 @@ pub(crate) struct Rings {
     failed: Failed,
     /// Cycles for which the peers may be silent, as the program has said; 0: for ever.
     watch: u32,
+    /// Windows that its peers may write.
+    exposed: Arc<Exposures>,
     phase: Phase,
     /// Closed: index of the queue behind the last completion that the card has written for it.
     told: u16,
@@ -255,6 +258,7 @@ impl Rings {
         mut events: EntryQueue<Event>,
         pairs: usize,
         bounce: Vec<Buffer>,
+        exposed: Arc<Exposures>,
     ) -> Self {
         let place = id_index(id.endpoint) as u8;
         let page = endpoint_page(place);
@@ -285,6 +289,7 @@ impl Rings {
             events_taken: 0,
             failed: Failed::default(),
             watch: 0,
+            exposed,
             phase: Phase::Open,
             told: 0,
             flushed: false,

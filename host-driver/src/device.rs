@@ -4,6 +4,7 @@ use crate::commands::{Card, Commands};
 use crate::domain::ProtectionDomain;
 use crate::error::{CommandError, OpenError};
 use crate::link::Link;
+use crate::protection::Protection;
 use crate::transport::{PauseResult, Transport, TransportError, Watch};
 use abi::ABI_VERSION;
 use abi::control::Counter;
@@ -19,13 +20,15 @@ use std::sync::Arc;
 /// firmware, which is held or boots meanwhile, and the lines of a card in reset are low.
 const LOOK_CYCLES: u64 = 200;
 
-/// How patient the library is with the card. All in cycles of the card's clock.
+/// How patient the library is with the card, in cycles of its clock, and what it asks of it.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceOptions {
     /// For the gates to be ready, and after that for the firmware to be up.
     pub ready_timeout: u64,
     /// For the firmware to answer a command.
     pub command_timeout: u64,
+    /// The level of protection that is asked for: the most, unless said otherwise. What is provided [`Device::protection`] tells.
+    pub protection: Protection,
 }
 
 impl DeviceOptions {
@@ -33,6 +36,7 @@ impl DeviceOptions {
     pub const DEFAULT: Self = Self {
         ready_timeout: READY_TIMEOUT as u64,
         command_timeout: COMMAND_TIMEOUT as u64,
+        protection: Protection::PerSender,
     };
 }
 
@@ -143,13 +147,13 @@ impl Device {
             .call(Command::ReadAudit, &AuditIndex { entry })
     }
 
-    /// Resets the card by its registers, whatever its firmware does: the gates are quiet then and hold nothing, and the processor is held. This is how a program
-    /// gets its buffers back from a card whose firmware hangs.
+    /// Resets the card by its registers, whatever its firmware does: the gates are quiet then and hold nothing, and the processor is held. This is how a
+    /// program gets its buffers back from a card whose firmware hangs.
     ///
-    /// It ends every endpoint of the card, of all clones of this device: what was outstanding on them completes as [`Flushed`](crate::WcStatus::Flushed),
-    /// after what the card had completed before, and who waits for a completion is woken. Peers aren't told, as by a card that has lost its power: what
-    /// they send isn't acknowledged, and fails the pair. Commands fail with [`CommandError::Restarted`] from now on: drop all that was opened on the device, and open the card again, which
-    /// starts its firmware. Resetting a card that was reset, or that is gone, does nothing.
+    /// It ends every endpoint of the card, of all clones of this device: what was outstanding on them completes as [`Flushed`](crate::WcStatus::Flushed), after
+    /// what the card had completed before, and who waits for a completion is woken. Peers aren't told, as by a card that has lost its power: what they send
+    /// isn't acknowledged, and fails the pair. Commands fail with [`CommandError::Restarted`] from now on: drop all that was opened on the device, and open the
+    /// card again, which starts its firmware. Resetting a card that was reset, or that is gone, does nothing.
     ///
     /// # Errors
     /// [`CommandError::ResetTimeout`] if the gates aren't quiet within [`DeviceOptions::ready_timeout`]; [`CommandError::Transport`] if the card can't be

@@ -5,6 +5,7 @@ use crate::completion::CompletionQueue;
 use crate::device::Device;
 use crate::endpoint::{EndpointBuilder, Shared};
 use crate::error::CommandError;
+use crate::protection::Exposures;
 use crate::region::{Access, Buffer, MemoryRegion};
 use abi::mailbox::{Command, DomainId, Nothing};
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 pub(crate) struct Domain {
     pub(crate) device: Device,
     pub(crate) id: DomainId,
+    /// Its windows.
+    pub(crate) exposed: Arc<Exposures>,
 }
 
 impl Drop for Domain {
@@ -40,6 +43,7 @@ impl ProtectionDomain {
             inner: Arc::new(Domain {
                 device: device.clone(),
                 id,
+                exposed: Arc::default(),
             }),
         })
     }

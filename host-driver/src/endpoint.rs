@@ -101,6 +101,7 @@ impl Drop for Shared {
                 continue;
             }
             let memory = own.memory();
+            own.suspect_all();
             own.set_closed(&card.link);
             card.release(Release::Object {
                 close: Command::CloseEndpoint,
@@ -213,6 +214,11 @@ impl Handle {
     ///
     /// The card refuses to close that which owns the queue while another endpoint is on it, and goes on with it: so does the library.
     pub(crate) fn close_at(&self, commands: &mut Commands<'_>) -> Result<(), CommandError> {
+        // Afterwards the card doesn't know whose peers had failed.
+        match self.look_before_end(commands) {
+            Err(error) if !self.link().is_lost() => return Err(error),
+            _ => {}
+        }
         {
             let mut locked = self.lock();
             if locked.own().is_closed() {
@@ -435,7 +441,8 @@ impl EndpointBuilder {
             return Err(commands.refuse(close, &id, rings.map(Arc::clone).to_vec()));
         };
         let pairs = device.identity().pairs as usize;
-        let rings = Rings::new(id, send, list, events, pairs, bounce);
+        let exposed = Arc::clone(&self.pd.inner.exposed);
+        let rings = Rings::new(id, send, list, events, pairs, bounce, exposed);
         let at = shared.core().enter(rings, completion_owner == NO_ENDPOINT);
         let handle = Handle::new(shared, at, id);
         device.card.enter_endpoint(place, handle.downgrade());
@@ -549,6 +556,12 @@ impl Endpoint {
     /// [`CommandError`]: `NotFound` if the pair isn't open, or has been closed by a call before that was answered too late.
     pub fn close_pair(&self, pair: Pair) -> Result<(), CommandError> {
         let (mut commands, id) = self.commands_for(|own| own.begin_closing_pair(pair))?;
+        // Afterwards the card doesn't know whether its peer had failed.
+        if let Err(error) = self.handle.look_before_end(&mut commands) {
+            let mut locked = self.handle.lock();
+            locked.own().pair_closing_ended(pair, false, false);
+            return Err(error);
+        }
         let closed =
             commands.call::<_, Nothing>(Command::ClosePair, &abi::mailbox::Pair { pair: id });
         let (done, heard) = match &closed {

@@ -44,6 +44,10 @@ pub enum CommandError {
     /// The library keeps sends of the pair that the card has no room for yet. Poll until they have gone, then call again.
     #[error("sends of the pair are kept until the card has room for them")]
     SendsKept,
+    /// A peer has failed that may have a key of the window which is for any peer. Take its bytes for lost,
+    /// [acknowledge](crate::Window::acknowledge_failures) that, which ends these keys, and grant it anew.
+    #[error("a peer has failed that could write the window and isn't kept from it")]
+    BufferUnusable,
     /// The object belongs to something else, or has been closed.
     #[error("not an open object of this endpoint")]
     NotFound,

@@ -95,6 +95,7 @@ mod pair;
 mod peer_failure;
 mod peers;
 mod primitives;
+mod protection;
 mod query;
 mod region;
 mod request_queue;
@@ -133,6 +134,7 @@ pub use operation::{Outgoing, Put, RecvWr, SendFlags, SendWr, Source, TaggedRece
 pub use pair::{EndpointAddress, Pair, PairAddress};
 pub use peer_failure::PeerFailure;
 pub use peers::WatchOptions;
+pub use protection::Protection;
 pub use query::{
     Capabilities, DeviceLimits, EndpointState, EndpointStatus, PairCounters, PairStatus,
     RequestState,
@@ -196,6 +198,7 @@ const _: () = {
     shared::<WindowHeld>();
     shared::<RemoteKey>();
     shared::<RemoteRights>();
+    shared::<Protection>();
     shared::<CommandError>();
     shared::<ConnectError>();
     shared::<OpenError>();

@@ -9,7 +9,8 @@
 //! A failure is acknowledged in the library: the card tells of it once, by an event, and goes on naming it. The library has an event of its own for who waits for anyone
 //! (`core/failed.rs`).
 
-use crate::endpoint::Endpoint;
+use crate::commands::Commands;
+use crate::endpoint::{Endpoint, Handle};
 use crate::error::CommandError;
 use crate::pair::Pair;
 use abi::mailbox::{self, Command, FailedPeers, Nothing, Signal, TellFailed, WatchPeers};
@@ -84,7 +85,7 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the endpoint is closed.
     pub fn failed_peers(&self) -> Result<Vec<Pair>, CommandError> {
-        let failed = self.read_failed()?;
+        let failed = self.look_for_failed()?;
         Ok(self.handle.lock().own().pairs_of_card(failed))
     }
 
@@ -93,7 +94,7 @@ impl Endpoint {
     /// # Errors
     /// As for [`failed_peers`](Self::failed_peers).
     pub fn pending_failures(&self) -> Result<Vec<Pair>, CommandError> {
-        let failed = self.read_failed()?;
+        let failed = self.look_for_failed()?;
         let mut locked = self.handle.lock();
         if !locked.own().awaits_anyone() && !is_broken!(PendingAlways) {
             return Ok(Vec::new());
@@ -109,7 +110,7 @@ impl Endpoint {
     /// # Errors
     /// As for [`failed_peers`](Self::failed_peers).
     pub fn acknowledge_failures(&self) -> Result<Vec<Pair>, CommandError> {
-        let failed = self.read_failed()?;
+        let failed = self.look_for_failed()?;
         let mut locked = self.handle.lock();
         let failed = locked.own().pairs_of_card(failed);
         for &pair in &failed {
@@ -157,7 +158,7 @@ impl Endpoint {
     pub(crate) fn ask_for_failed(&self) -> bool {
         // What is lost from here on asks anew.
         self.handle.lock().own().set_asks_for_failed(false);
-        let answered = self.read_failed().is_ok();
+        let answered = self.look_for_failed().is_ok();
         if !answered {
             self.handle.lock().own().set_asks_for_failed(true);
         }
@@ -165,18 +166,32 @@ impl Endpoint {
     }
 
     /// A bit for each place of a pair whose peer has failed.
-    fn read_failed(&self) -> Result<u128, CommandError> {
+    fn look_for_failed(&self) -> Result<u128, CommandError> {
         let (mut commands, ()) = self.commands_while_open()?;
-        let endpoint = self.handle.id();
-        let read = mailbox::Endpoint { endpoint };
-        let FailedPeers { low, high } = commands.call(Command::ReadFailed, &read)?;
-        let failed = u128::from(low) | u128::from(high) << 64;
-        // No pair is closed and none is opened while the channel is held.
-        let interrupts = self.handle.lock().own().note_failed(failed);
+        let (failed, interrupts) = self.handle.read_failed(&mut commands)?;
         drop(commands);
         if interrupts {
             self.handle.link().own_event();
         }
         Ok(failed)
+    }
+}
+
+impl Handle {
+    /// A bit for each place of a pair whose peer has failed, and whether a wait is to be interrupted for one.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) fn read_failed(
+        &self,
+        commands: &mut Commands<'_>,
+    ) -> Result<(u128, bool), CommandError> {
+        let endpoint = self.id();
+        let read = mailbox::Endpoint { endpoint };
+        let FailedPeers { low, high } = commands.call(Command::ReadFailed, &read)?;
+        let failed = u128::from(low) | u128::from(high) << 64;
+        // No pair is closed and none is opened while the channel is held.
+        let interrupts = self.lock().own().note_failed(failed);
+        Ok((failed, interrupts))
     }
 }

@@ -163,6 +163,11 @@ impl MemoryRegion {
         buffer.region.as_ref().is_some_and(same) && buffer.length == self.length()
     }
 
+    /// The domain that it is of.
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
+        &self.inner.domain
+    }
+
     /// The command channel of its card.
     pub(crate) fn commands(&self) -> Result<Commands<'_>, CommandError> {
         self.inner.domain.device.commands()

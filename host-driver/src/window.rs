@@ -10,21 +10,24 @@
 //!
 //! What a peer may write at any moment is never a slice in safe Rust: a [`Window`] is read and written by atomic accesses. It becomes a
 //! [`Buffer`] again when all its keys have been revoked and the card has said so.
+//!
+//! A key for one peer, or for those that share it, ends with the peer. One for any peer doesn't: what follows from that is in `protection.rs`.
 
 use crate::domain::ProtectionDomain;
 use crate::endpoint::Endpoint;
 use crate::error::CommandError;
 use crate::pair::Pair;
+use crate::protection::{Exposure, Protection};
 use crate::region::{Buffer, MemoryRegion};
 use abi::control::{
-    GRANT_ONE_SHOT, GRANT_SHARED, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_ATOMIC,
-    RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
+    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
+    RIGHT_REMOTE_ATOMIC, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
 };
-use abi::mailbox::{self, Command, Nothing, Share};
+use abi::mailbox::{self, Command, NO_PAIR, Nothing, Share};
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 bitflags::bitflags! {
     /// What a peer may do.
@@ -88,6 +91,8 @@ pub struct Window {
     buffer: Buffer,
     /// Those that haven't been revoked by name.
     keys: Mutex<Vec<RemoteKey>>,
+    /// Those of them that are for any peer, and whose failure has made it unusable.
+    exposure: Arc<Exposure>,
 }
 
 impl fmt::Debug for Window {
@@ -96,9 +101,9 @@ impl fmt::Debug for Window {
     }
 }
 
-/// A window that didn't become a buffer: a key couldn't be revoked.
+/// A window that didn't become a buffer: a key couldn't be revoked, or it is unusable.
 #[derive(Debug, thiserror::Error)]
-#[error("a key of the window could not be revoked: {error}")]
+#[error("the window did not become a buffer: {error}")]
 pub struct WindowHeld {
     /// The window, as it was.
     pub window: Window,
@@ -151,6 +156,7 @@ impl MemoryRegion {
 impl Window {
     fn of(region: MemoryRegion, buffer: Buffer) -> Self {
         Self {
+            exposure: region.domain().exposed.enter(),
             region,
             buffer,
             keys: Mutex::default(),
@@ -160,6 +166,11 @@ impl Window {
     /// Length in bytes.
     pub fn length(&self) -> usize {
         self.region.length()
+    }
+
+    /// The level of protection of its keys: the one that its device was opened with. At `PerSender` it is never [unusable](Self::check_usable).
+    pub fn protection(&self) -> Protection {
+        self.region.domain().device.protection()
     }
 
     fn keys(&self) -> MutexGuard<'_, Vec<RemoteKey>> {
@@ -214,14 +225,50 @@ impl Window {
         self.grant_as(endpoint, first, rights, range, GRANT_SHARED)
     }
 
-    fn grant_as(
+    /// Makes one key for every peer that is connected to an endpoint of the window's domain, now or later: one command, however many they are. The card can't
+    /// tell whose it is. So when one of these peers fails the window is [unusable](Self::check_usable), unless the key is only for reading.
+    ///
+    /// # Errors
+    /// As for [`grant`](Self::grant); `Argument` on a device that was opened with [`Protection::PerSender`] and provides it.
+    pub fn grant_any(
         &self,
-        endpoint: &Endpoint,
-        pair: Pair,
         rights: RemoteRights,
         range: impl RangeBounds<usize>,
-        flags: u8,
     ) -> Result<RemoteKey, CommandError> {
+        if self.protection() == Protection::PerSender {
+            return Err(CommandError::Argument(
+                "the device was opened so that each key is for one peer, or shared",
+            ));
+        }
+        let (offset, length) = self.part(range)?;
+        // Who has failed by now has no key that is made now.
+        self.region.domain().look_for_failures()?;
+        self.exposure.check()?;
+        let may_write = rights.intersects(RemoteRights::WRITE | RemoteRights::ATOMIC);
+        if may_write {
+            self.exposure.begin();
+        }
+        let granted = self.region.commands().and_then(|mut commands| {
+            let argument = mailbox::Grant {
+                region: self.region.key(),
+                pair: NO_PAIR,
+                rights: rights.bits().into(),
+                flags: GRANT_ANY_PEER.into(),
+                offset,
+                length,
+            };
+            let mailbox::RemoteKey { key } = commands.call(Command::Grant, &argument)?;
+            Ok(RemoteKey(key))
+        });
+        if may_write {
+            self.exposure.made(granted.as_ref().ok().copied());
+        }
+        self.keys().extend(granted.as_ref().ok());
+        granted
+    }
+
+    /// Offset and length of a part.
+    fn part(&self, range: impl RangeBounds<usize>) -> Result<(u64, u64), CommandError> {
         let start = match range.start_bound() {
             Bound::Included(&start) => Some(start),
             Bound::Excluded(&before) => before.checked_add(1),
@@ -237,22 +284,35 @@ impl Window {
             .zip(end)
             .filter(within)
             .ok_or(CommandError::Argument("a grant is a part of the window"))?;
+        Ok((start as u64, (end - start) as u64))
+    }
+
+    fn grant_as(
+        &self,
+        endpoint: &Endpoint,
+        pair: Pair,
+        rights: RemoteRights,
+        range: impl RangeBounds<usize>,
+        flags: u8,
+    ) -> Result<RemoteKey, CommandError> {
+        let (offset, length) = self.part(range)?;
+        self.exposure.check()?;
         let (mut commands, pair) = endpoint.commands_for(|own| own.pair_id(pair))?;
         let argument = mailbox::Grant {
             region: self.region.key(),
             pair,
             rights: rights.bits().into(),
             flags: flags.into(),
-            offset: start as u64,
-            length: (end - start) as u64,
+            offset,
+            length,
         };
         let mailbox::RemoteKey { key } = commands.call(Command::Grant, &argument)?;
         self.keys().push(RemoteKey(key));
         Ok(RemoteKey(key))
     }
 
-    /// Lets the peer of one more pair use a key of [`grant_shared`](Self::grant_shared), or, with `allowed` false, doesn't any more: then nothing of that peer's by
-    /// this key can reach the memory when this returns.
+    /// Lets the peer of one more pair use a key of [`grant_shared`](Self::grant_shared), or, with `allowed` false, doesn't any more: then nothing of that
+    /// peer's by this key can reach the memory when this returns.
     ///
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open; `Refused` with `NotFound` if there is no such key, with `InvalidArgument` if it isn't shared or the
@@ -274,12 +334,16 @@ impl Window {
         Ok(())
     }
 
-    /// Revokes a key. When this returns, nothing that it allowed can reach the memory any more; of the other keys nothing is changed. One that has ended already
-    /// is revoked.
+    /// Revokes a key. When this returns, nothing that it allowed can reach the memory any more; of the other keys nothing is changed. One that has ended
+    /// already is revoked.
     ///
     /// # Errors
     /// [`CommandError`]. The key may be in use as before, or not.
     pub fn revoke(&self, key: RemoteKey) -> Result<(), CommandError> {
+        if self.exposure.has(key) {
+            // Who has failed by now could write by it.
+            self.region.domain().look_for_failures()?;
+        }
         let revoked = {
             let mut commands = self.region.commands()?;
             let key = mailbox::RemoteKey { key: key.0 };
@@ -290,25 +354,66 @@ impl Window {
             _ => {}
         }
         self.keys().retain(|held| *held != key);
+        self.exposure.end(key);
         Ok(())
     }
 
     /// Revokes all keys that are left, so that the memory is the program's alone again.
     ///
     /// # Errors
-    /// [`WindowHeld`], with the window, if one couldn't be revoked.
+    /// [`WindowHeld`], with the window, if one couldn't be revoked; with [`CommandError::BufferUnusable`] if it is unusable.
     pub fn into_buffer(self) -> Result<(MemoryRegion, Buffer), Box<WindowHeld>> {
-        loop {
+        let ended = loop {
             let Some(key) = self.keys().last().copied() else {
-                return Ok((self.region, self.buffer));
+                break self.exposure.check();
             };
             if let Err(error) = self.revoke(key) {
-                return Err(Box::new(WindowHeld {
-                    window: self,
-                    error,
-                }));
+                break Err(error);
+            }
+        };
+        match ended {
+            Ok(()) => Ok((self.region, self.buffer)),
+            Err(error) => Err(Box::new(WindowHeld {
+                window: self,
+                error,
+            })),
+        }
+    }
+
+    // What is below protection for each sender.
+
+    /// Whether the window may be used: not if the peer of a pair has failed while there was a [key for any](Self::grant_any) by which it could write it. The
+    /// card is asked, so it doesn't matter whether the program has taken an event of the failure, or the card has lost it. It stays so until the program
+    /// [acknowledges](Self::acknowledge_failures) it.
+    ///
+    /// # Errors
+    /// [`CommandError::BufferUnusable`]; others if the card doesn't answer, which tell nothing.
+    pub fn check_usable(&self) -> Result<(), CommandError> {
+        if !self.exposure.keys().is_empty() {
+            self.region.domain().look_for_failures()?;
+        }
+        self.exposure.check()
+    }
+
+    /// Whose failure has made it unusable, as far as the library has heard by an event or a command. Asks nobody. A pair may have been closed since.
+    pub fn failed_writers(&self) -> Vec<Pair> {
+        self.exposure.failed()
+    }
+
+    /// Revokes the keys for any, those of the peers that live too, and makes the window usable again: when this returns nothing by these keys can reach the
+    /// memory any more. What is in it may be anything. Returns whose failure had made it unusable.
+    ///
+    /// # Errors
+    /// As for [`revoke`](Self::revoke); it is as unusable as before then.
+    pub fn acknowledge_failures(&self) -> Result<Vec<Pair>, CommandError> {
+        for key in self.exposure.keys() {
+            if !is_broken!(AcknowledgesUnrevoked) {
+                self.revoke(key)?;
             }
         }
+        let failed = self.exposure.failed();
+        self.exposure.unmark(&failed);
+        Ok(failed)
     }
 
     // Its bytes.

@@ -244,6 +244,8 @@ names! {
         RulesLeaked,
         /// A region is granted to the peer of a pair of another domain.
         StrangerGranted,
+        /// A card to which all keys are any peer's makes one for a certain peer.
+        SendersPretended,
         /// A grant may have rights that its region hasn't.
         GrantExceedsRights,
         /// A grant may reach beyond its region.

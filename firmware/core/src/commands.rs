@@ -82,7 +82,7 @@ pub(crate) enum Job {
     SetPairTimes {
         index: usize,
     },
-    /// Its tag, if it has none yet; then `GrantSet`, and for a shared one the first permission.
+    /// Its tag, if it has none yet; then `GrantSet`, and for a shared one the first permission. `pair` is `NO_PAIR` if it is for any peer.
     Grant {
         row: usize,
         pair: u16,

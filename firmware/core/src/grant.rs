@@ -8,7 +8,7 @@
 //!
 //! The gates refuse what has ended by generations and tags, in one step. The rows are cleared behind that, one after the other, and so are the
 //! permissions of shared keys. A place of a pair gets its next generation only when that is done. So nothing of an earlier one is ever
-//! in the tables when the gates' count of generations comes round.
+//! in the tables when the gates' count of generations comes round. A key for any peer is no pair's: it ends by its revocation or with its region.
 
 use crate::argument::{NOT_CONNECTED, NOT_FOUND, Refusal, narrow};
 use crate::bits::PairBits;
@@ -19,14 +19,15 @@ use crate::firmware::{Firmware, UnderWay};
 use crate::keys::EntropySource;
 use crate::region::RegionState;
 use crate::table;
-use abi::capability::CAPABILITY_GRANTS;
+use abi::capability::{CAPABILITY_GRANTS, CAPABILITY_SENDERS};
 use abi::control::{
-    GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, Operation, PermissionSetup, RIGHT_REMOTE_ATOMIC,
-    RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, shared_grants,
+    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, Operation, PermissionSetup,
+    RIGHT_REMOTE_ATOMIC, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, shared_grants,
 };
+use abi::event;
 use abi::key::{remote_key, remote_key_index, remote_key_tag};
 use abi::limits::{MAX_GRANTS, MAX_PAIRS};
-use abi::mailbox::{self, AuditKind, Nothing, RemoteKey};
+use abi::mailbox::{self, AuditKind, NO_PAIR, Nothing, RemoteKey};
 use abi::status::MailboxStatus;
 use heapless::Vec;
 
@@ -56,7 +57,7 @@ struct Grant {
     tag_low: u32,
     tag_high: u16,
     region: u16,
-    /// Place of the pair; of a shared grant its number.
+    /// Place of the pair; of a shared grant its number; of one for any peer `NO_PAIR`.
     holder: u16,
     shared: bool,
     state: GrantState,
@@ -205,14 +206,23 @@ impl<C: Card> Firmware<C> {
         if of.state != RegionState::Used {
             return Err(NOT_FOUND);
         }
-        let pair = self.grantee(grant.pair, of.domain, 1)?;
+        let any_peer = grant.flags & u32::from(GRANT_ANY_PEER) != 0;
+        let pair = match any_peer {
+            true if grant.pair == NO_PAIR => event::NO_PAIR,
+            true => return Err(Refusal::argument(1)),
+            false => {
+                self.needs_senders()?;
+                self.grantee(grant.pair, of.domain, 1)? as u16
+            }
+        };
         let rights: u8 = narrow(grant.rights, 2)?;
         let beyond = rights & !REMOTE_RIGHTS != 0 || rights & !of.rights != 0;
         if rights == 0 || beyond && !self.card.is_broken(Break::GrantExceedsRights) {
             return Err(Refusal::argument(2));
         }
         let flags: u8 = narrow(grant.flags, 3)?;
-        if flags & !(GRANT_SHARED | GRANT_ONE_SHOT) != 0 {
+        let shared = flags & GRANT_SHARED != 0;
+        if flags & !(GRANT_SHARED | GRANT_ONE_SHOT | GRANT_ANY_PEER) != 0 || shared && any_peer {
             return Err(Refusal::argument(3));
         }
         let end = grant.offset.checked_add(grant.length);
@@ -223,14 +233,13 @@ impl<C: Card> Firmware<C> {
         let is_free = |grant: &Grant| grant.state == GrantState::Free;
         let (table, limit) = (&mut self.grants.rows, self.sizes.grants);
         let row = table::free(table, limit, Grant::default(), is_free)?;
-        let shared = flags & GRANT_SHARED != 0;
         let holder = match shared {
             true => {
                 let number = self.grants.take_number(shared_grants(limit))?;
                 self.grants.shared[number].taken = true;
                 number as u16
             }
-            false => pair as u16,
+            false => pair,
         };
         self.grants.rows[row] = Grant {
             region: region as u16,
@@ -249,12 +258,20 @@ impl<C: Card> Firmware<C> {
             flags,
             ..GrantSetup::default()
         };
-        let pair = pair as u16;
         Ok(Outcome::Later(Job::Grant { row, pair, setup }))
     }
 
-    pub(crate) fn share(&mut self, share: mailbox::Share) -> Served<Nothing> {
+    /// Refuses what a card doesn't know to whom all keys are any peer's.
+    fn needs_senders(&self) -> Result<(), Refusal> {
         self.needs(CAPABILITY_GRANTS)?;
+        match self.card.is_broken(Break::SendersPretended) {
+            true => Ok(()),
+            false => self.needs(CAPABILITY_SENDERS),
+        }
+    }
+
+    pub(crate) fn share(&mut self, share: mailbox::Share) -> Served<Nothing> {
+        self.needs_senders()?;
         let row = self.grants.find(share.key)?;
         let grant = self.grants.rows[row];
         if grant.state != GrantState::Used {
@@ -300,7 +317,7 @@ impl<C: Card> Firmware<C> {
     }
 
     pub(crate) fn revoke_peer(&mut self, revoke: mailbox::Pair) -> Served<Nothing> {
-        self.needs(CAPABILITY_GRANTS)?;
+        self.needs_senders()?;
         let index = self.pair(revoke.pair)?;
         let id = self.pairs[index].id(index);
         self.audit.record(AuditKind::PeerRevoked, id, 0, &self.card);
@@ -394,7 +411,8 @@ impl<C: Card> Firmware<C> {
         else {
             return false;
         };
-        if self.pairs[usize::from(pair)].state != State::Connected {
+        let index = usize::from(pair);
+        if pair != event::NO_PAIR && self.pairs[index].state != State::Connected {
             self.grant_is_late();
             self.answer_with(Err::<Nothing, _>(NOT_CONNECTED));
             return true;
@@ -458,6 +476,7 @@ impl<C: Card> Firmware<C> {
             self.grants.clearing -= 1;
             match shared {
                 true => self.grants.shared[usize::from(holder)].taken = false,
+                false if holder == event::NO_PAIR => {}
                 // The pair may have waited for that.
                 false => self.mark(holder.into()),
             }

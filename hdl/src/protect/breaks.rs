@@ -28,6 +28,10 @@ pub fn regions() -> Vec<Break> {
         Break::new("remote_tag_not_checked").force::<Grants>("same_tag", "true"),
         // A grant is everybody's.
         Break::new("holder_not_checked").force::<Grants>("is_holder", "true"),
+        // A key that is for any peer of a domain is one for all of the card.
+        Break::new("any_domain").force_if::<Regions>("same_domain", "true", "is_remote"),
+        // A key that is for any peer is for none.
+        Break::new("any_peer_ignored").force::<Grants>("granted.any_peer", "false"),
         // A grant lives through its holder's revocation.
         Break::new("generation_not_checked").force::<Grants>("is_current", "true"),
         // The peer of a pair that isn't connected may use what it was granted.

@@ -11,13 +11,15 @@
 //! A grant and a permission hold the generation that their peer had when they were made. So one increment ends all that a peer has, however
 //! many they are: its revocation, or the next connection of its pair. A pair that has failed isn't open, and its peer may use nothing.
 //!
+//! A grant for any peer holds neither: it is good for whoever comes by a connected pair of the region's domain, which Regions compares.
+//!
 //! One query is under way at a time, so that a grant for one access is forgotten before the next one is looked at.
 
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::Table;
-use crate::types::{Access, ControlRequest, GrantSetup, PermissionSetup};
-use abi::control::{GRANT_ONE_SHOT, GRANT_SHARED, Operation, shared_grants};
+use crate::types::{Access, ControlRequest, GrantSetup, PairSetup, PermissionSetup};
+use abi::control::{GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, Operation, shared_grants};
 use abi::key::REMOTE_KEY_INDEX_BITS;
 
 const _: () = assert!(
@@ -40,6 +42,8 @@ struct Grant {
     rights: Bits<8>,
     shared: Bit,
     one_shot: Bit,
+    /// For whoever asks from the region's domain.
+    any_peer: Bit,
 }
 
 /// The peer of a pair.
@@ -49,6 +53,8 @@ struct Sender {
     open: Bit,
     /// Connections and revocations, modulo 2^8: the firmware has a grant of an earlier generation cleared before the place gets the next but 254.
     generation: Bits<8>,
+    /// Of the pair's endpoint.
+    domain: Bits<8>,
 }
 
 /// Whether the peer of a pair may use a shared key.
@@ -76,6 +82,10 @@ pub struct Grants {
     pub region_tag: Signal<Out, Bits<20>>,
     /// Cycle 4: the grant allows the access.
     pub permitted: Signal<Out, Bit>,
+    /// Cycle 4: it does so for any peer of the region's domain.
+    pub any_peer: Signal<Out, Bit>,
+    /// Cycle 4: the domain of the pair.
+    pub domain: Signal<Out, Bits<8>>,
     /// Cycle 5: the region allows it too. A grant for one access has ended.
     pub spend: Signal<In, Bit>,
     /// In the cycle before a change: the pair whose peer it is about.
@@ -116,6 +126,7 @@ pub struct Grants {
     ends: Signal<Local, Bit>,
     operation: Signal<Local, Bits<8>>,
     setup: Signal<Local, GrantSetup>,
+    pair_setup: Signal<Local, PairSetup>,
     permission: Signal<Local, PermissionSetup>,
     data: Signal<Local, Bits<320>>,
     named: Signal<Local, Sender>,
@@ -197,7 +208,11 @@ impl Logic for Grants {
         if self.row.q.val().shared {
             self.is_holder.next = self.row.q.val().holder < self.shared_count.val();
         }
+        if self.row.q.val().any_peer {
+            self.is_holder.next = true;
+        }
         self.is_current.next = self.row.q.val().shared
+            | self.row.q.val().any_peer
             | (self.row.q.val().generation == self.sender.q.val().generation);
         self.has_rights.next = (self.row.q.val().rights & self.asked.q.val().buffer.rights)
             == self.asked.q.val().buffer.rights;
@@ -227,6 +242,8 @@ impl Logic for Grants {
 
         // Cycle 4.
         self.permitted.next = self.allows.q.val();
+        self.any_peer.next = self.row.q.val().any_peer;
+        self.domain.next = self.sender.q.val().domain;
 
         // Cycle 5: a grant for one access ends with it.
         self.ends.next =
@@ -237,6 +254,7 @@ impl Logic for Grants {
         self.data.next = self.change.data.val().data;
         self.setup.next = self.data.val().get_bits::<256>(0).into();
         self.permission.next = self.data.val().get_bits::<64>(0).into();
+        self.pair_setup.next = self.data.val().into();
         self.named.next = self.senders.read_data.val();
         self.connects.next = self.operation.val() == Operation::PairSet;
         self.revokes.next = self.operation.val() == Operation::SenderRevoke;
@@ -248,6 +266,7 @@ impl Logic for Grants {
         }
         if self.connects.val() {
             self.changed.next.open = true;
+            self.changed.next.domain = self.pair_setup.val().domain;
         }
         if self.fails.val() | self.leaves.val() {
             self.changed.next.open = false;
@@ -276,6 +295,7 @@ impl Logic for Grants {
                 rights: self.setup.val().rights,
                 shared: (self.setup.val().flags & GRANT_SHARED) != 0,
                 one_shot: (self.setup.val().flags & GRANT_ONE_SHOT) != 0,
+                any_peer: (self.setup.val().flags & GRANT_ANY_PEER) != 0,
             };
         }
         store!(

@@ -142,6 +142,7 @@ pub struct Regions {
     base: Signal<Local, Bits<64>>,
     size: Signal<Local, Bits<64>>,
     same_tag: Signal<Local, Bit>,
+    asker: Signal<Local, Bits<8>>,
     same_domain: Signal<Local, Bit>,
     has_rights: Signal<Local, Bit>,
     is_remote: Signal<Local, Bit>,
@@ -313,8 +314,13 @@ impl Logic for Regions {
         self.is_remote.next = self.adding.q.val().query.remote;
         self.is_granted.next = !self.is_remote.val() | self.grants.permitted.val();
         self.same_tag.next = self.region.q.val().tag == self.adding.q.val().tag;
-        self.same_domain.next = self.is_remote.val()
-            | (self.region.q.val().domain == self.adding.q.val().query.buffer.domain);
+        // Of a grant that isn't for any peer the firmware has compared it.
+        self.asker.next = self.adding.q.val().query.buffer.domain;
+        if self.is_remote.val() {
+            self.asker.next = self.grants.domain.val();
+        }
+        self.same_domain.next = (self.is_remote.val() & !self.grants.any_peer.val())
+            | (self.region.q.val().domain == self.asker.val());
         self.has_rights.next = (self.region.q.val().rights
             & self.adding.q.val().query.buffer.rights)
             == self.adding.q.val().query.buffer.rights;

@@ -562,7 +562,7 @@ impl Reference {
             incarnation: self.incarnations,
         });
         self.delivery.pair_set(pair, setup);
-        self.wanted.regions.grants.connect(pair);
+        self.wanted.regions.grants.connect(pair, setup.domain);
     }
 
     /// A pair has been closed: its peer may do nothing.

@@ -65,8 +65,19 @@ impl Own<'_> {
         let pairs = (0..).zip(&self.rings.pairs);
         let open = pairs.filter(|(_, pair)| pair.is_some());
         let open = open.fold(0, |open, (place, _)| open | 1 << place);
-        self.rings.failed.known |= places & open;
+        let news = places & open & !self.rings.failed.known;
+        self.rings.failed.known |= news;
+        for pair in self.pairs_of_card(news) {
+            self.rings.exposed.mark(pair);
+        }
         self.pending() & !self.rings.failed.noticed != 0
+    }
+
+    /// The endpoint is closed, and nobody has asked the card whose peers have failed: any may have.
+    pub(crate) fn suspect_all(&self) {
+        for pair in self.pairs_of_card(u128::MAX) {
+            self.rings.exposed.mark(pair);
+        }
     }
 
     /// Whether the program knows that the peer of a pair has failed.

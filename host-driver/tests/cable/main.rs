@@ -41,6 +41,8 @@ mod optional;
 mod ownership;
 #[path = "../host/peers.rs"]
 mod peers;
+#[path = "../host/protection.rs"]
+mod protection;
 #[path = "../host/puts.rs"]
 mod puts;
 #[path = "../host/queries.rs"]

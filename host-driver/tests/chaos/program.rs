@@ -185,6 +185,7 @@ impl World {
                 ready_timeout: 100_000,
                 // Less than the firmware's patience with the gates, or more.
                 command_timeout: [6_000, 400_000][rng.random_range(0..2)],
+                ..DeviceOptions::default()
             },
             hosts: Vec::new(),
             rng,

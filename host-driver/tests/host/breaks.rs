@@ -5,8 +5,8 @@ use crate::common::passes_with;
 use crate::event_fd;
 use crate::{
     backlog, claims, completion_queues, connections, documented_statuses, drain, failure, lists,
-    messages, multi, optional, ownership, peers, puts, queries, ready, reset, revoke, sends,
-    shared, timeouts, user_memory, waiting, windows,
+    messages, multi, optional, ownership, peers, protection, puts, queries, ready, reset, revoke,
+    sends, shared, timeouts, user_memory, waiting, windows,
 };
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Attachment, Break, Flaw};
@@ -80,6 +80,9 @@ fn noticed_by(broken: Break) -> fn() {
         | Break::GrantKept => {
             windows::a_key_is_its_peers_for_what_is_granted_until_it_is_revoked
         }
+        Break::DomainIgnored | Break::AnyPeerIgnored => {
+            protection::a_key_for_any_is_good_for_the_peers_of_its_domain_alone
+        }
         Break::FailedWrites => windows::a_peer_that_has_failed_has_nothing,
         Break::PutRefusalUntold => {
             puts::a_put_that_may_not_be_ends_once_as_that_and_the_pair_goes_on
@@ -116,6 +119,17 @@ fn each_break_of_the_model_is_noticed() {
 /// The test that is to notice a broken promise; none if this system lacks what the promise is about.
 fn noticed_by_name(promise: Promise) -> Option<fn()> {
     Some(match promise {
+        Promise::PretendsSenders => protection::the_level_is_what_the_card_has_or_what_was_asked_for,
+        Promise::MarksPerSender => {
+            protection::a_window_of_keys_for_each_sender_is_never_unusable
+        }
+        Promise::TrustsEvents => protection::a_failure_whose_event_nobody_takes_marks_the_window,
+        Promise::ForgetsAtClose => {
+            protection::what_ends_what_could_tell_of_a_failure_looks_for_it_first
+        }
+        Promise::AcknowledgesUnrevoked => {
+            protection::a_slow_message_lands_where_a_key_is_for_any_and_the_window_is_unusable
+        }
         Promise::OpensTwice => ownership::a_second_open_is_refused_where_it_once_swallowed_the_answer_to_a_close,
         Promise::OpensUsed => ownership::a_card_that_a_crashed_owner_left_behind_is_quieted_at_open,
         Promise::FreesAtTimeout => ownership::a_close_that_timed_out_and_took_effect_gives_everything_back,

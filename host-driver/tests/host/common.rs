@@ -2,8 +2,9 @@
 
 use host_driver::transport::PauseResult;
 use host_driver::{
-    Access, Buffer, CompletionQueue, Device, Endpoint, EndpointBuilder, Pair, PostError,
-    ProtectionDomain, Request, Source, TaggedReceive, TaggedSend, WaitError, WorkCompletion,
+    Access, Buffer, CompletionQueue, Device, DeviceOptions, Endpoint, EndpointBuilder, Pair,
+    PostError, Protection, ProtectionDomain, Request, Source, TaggedReceive, TaggedSend, WaitError,
+    WorkCompletion,
 };
 use soft_card::{Flaw, Sizes, SoftFabric, SoftOptions};
 use std::cell::Cell;
@@ -152,8 +153,22 @@ pub fn opened(
     credits: u16,
     builder: impl Fn(&ProtectionDomain) -> EndpointBuilder,
 ) -> (Side, Side) {
+    opened_at(fabric, credits, Protection::PerSender, builder)
+}
+
+/// The same, on cards that are asked for this level of protection.
+pub fn opened_at(
+    fabric: &SoftFabric,
+    credits: u16,
+    protection: Protection,
+    builder: impl Fn(&ProtectionDomain) -> EndpointBuilder,
+) -> (Side, Side) {
+    let options = DeviceOptions {
+        protection,
+        ..DeviceOptions::default()
+    };
     let open = |card: usize| {
-        let device = Device::open(fabric.transport(card)).expect("a card");
+        let device = Device::open_with(fabric.transport(card), options).expect("a card");
         let pd = device.alloc_pd().expect("a domain");
         let endpoint = builder(&pd).inject_buffers(4).open().expect("an endpoint");
         let (_, memory) = pd.reg_mr(1 << 20, Access::ReadWrite).expect("a region");

@@ -1,14 +1,14 @@
 //! Each error that a page of a verb documents is provoked here. The pages' tables are read: a row that nothing provokes fails, and so does
 //! a provocation that no page documents, or that ends with another error than its row says.
 
-use crate::common::{PATIENCE, Side, able_options, connected, fabric, options, sized};
+use crate::common::{PATIENCE, Side, able_options, connected, fabric, opened_at, options, sized};
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
     Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, DrainError, DrainOptions,
     DrainPolicy, Drained, Endpoint, EndpointAddress, EventFdError, Gather, Group, MessageSet,
-    OpenError, Pair, PairTimes, PostError, Put, RecvWr, RemoteKey, RemoteRights, Request,
-    Revocation, RevokeError, SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer, Source,
-    TaggedReceive, TaggedSend, WatchOptions, Window,
+    OpenError, Pair, PairTimes, PostError, Protection, Put, RecvWr, RemoteKey, RemoteRights,
+    Request, Revocation, RevokeError, SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer,
+    Source, TaggedReceive, TaggedSend, WatchOptions, Window,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -1476,6 +1476,32 @@ const ROWS: &[Row] = &[
         "grant",
         "`Refused` with `Unsupported`, of `reg_window`",
         || asked(|a, _| a.pd.reg_window(64, RemoteRights::WRITE).err()),
+    ),
+    ("grant", "`BufferUnusable`", || {
+        let fabric = SoftFabric::new(able_options());
+        let level = Protection::SharedKey;
+        let (a, _b) = opened_at(&fabric, 1, level, |pd| pd.endpoint());
+        let window = a.pd.reg_window(64, RemoteRights::WRITE).unwrap();
+        window.grant_any(RemoteRights::WRITE, ..).unwrap();
+        a.endpoint.declare_failed(a.pair).unwrap();
+        names(window.check_usable().unwrap_err())
+    }),
+    (
+        "grant",
+        "`Refused` with `Unsupported`, of `grant`, `grant_once` and `grant_shared`",
+        || {
+            let mut options = able_options();
+            options.sizes.capabilities &= !abi::capability::CAPABILITY_SENDERS;
+            let (a, _b) = connected(&SoftFabric::new(options), 1);
+            let window = a.pd.reg_window(64, RemoteRights::WRITE).unwrap();
+            let (endpoint, pair, rights) = (&a.endpoint, a.pair, RemoteRights::WRITE);
+            all([
+                window.grant(endpoint, pair, rights, ..).err(),
+                window.grant_once(endpoint, pair, rights, ..).err(),
+                window.grant_shared(endpoint, pair, rights, ..).err(),
+            ]);
+            names(window.grant(endpoint, pair, rights, ..).unwrap_err())
+        },
     ),
     // revoke
     ("revoke", "`NotFound`, of `revoke_peer` and `share`", || {

@@ -12,6 +12,7 @@ use soft_card::{FirmwareBehaviour, SoftFabric, SoftOptions};
 const QUICK: DeviceOptions = DeviceOptions {
     ready_timeout: 100_000,
     command_timeout: 50_000,
+    ..DeviceOptions::DEFAULT
 };
 
 fn fabric_with(change: impl FnOnce(&mut SoftOptions)) -> SoftFabric {

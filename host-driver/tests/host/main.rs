@@ -20,6 +20,7 @@ mod operations;
 mod optional;
 mod ownership;
 mod peers;
+mod protection;
 mod puts;
 mod queries;
 mod random;

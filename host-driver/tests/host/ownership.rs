@@ -13,6 +13,7 @@ use soft_card::{FirmwareBehaviour, Flaw, Sizes, SoftFabric, SoftOptions, as_stra
 const QUICK: DeviceOptions = DeviceOptions {
     ready_timeout: 100_000,
     command_timeout: 50_000,
+    ..DeviceOptions::DEFAULT
 };
 
 /// Every command from now on is answered so many cycles after it was given, which is too late.

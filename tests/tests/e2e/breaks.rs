@@ -7,7 +7,7 @@ use soft_card::{Break, Flaw};
 
 use crate::{
     attacks, cancels, capabilities, claims, closing, completion_queues, failures, grants, hostile,
-    matching, memory, messages, puts, ready, revoke,
+    matching, memory, messages, protection, puts, ready, revoke,
 };
 
 /// Breaks that none of these tests can meet: their keys are right, and news for a receive that waits for room come when time decides. The oracle
@@ -81,6 +81,12 @@ fn noticed_by(broken: Break) -> Option<fn()> {
         }
         Break::RemoteTagIgnored | Break::HolderIgnored | Break::PartIgnored => {
             attacks::no_access_that_was_not_granted_lands_and_each_is_counted
+        }
+        Break::AnyPeerIgnored => {
+            protection::a_key_for_any_peer_is_of_use_to_who_has_failed_and_the_window_is_unusable
+        }
+        Break::DomainIgnored => {
+            protection::a_key_for_any_peer_is_of_no_use_to_another_domain
         }
         Break::GrantKept => {
             grants::whoever_loses_a_key_between_two_puts_writes_the_first_and_not_the_second

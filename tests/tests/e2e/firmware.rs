@@ -16,6 +16,7 @@ use sim::Cluster;
 const IMPATIENT: DeviceOptions = DeviceOptions {
     ready_timeout: 20_000,
     command_timeout: 20_000,
+    ..DeviceOptions::DEFAULT
 };
 
 #[test]

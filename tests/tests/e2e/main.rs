@@ -22,6 +22,7 @@ mod matching;
 mod memory;
 mod messages;
 mod peers;
+mod protection;
 mod puts;
 mod ready;
 mod replay;

@@ -219,6 +219,9 @@ fn noticed_by(broken: Break) -> fn() {
         Break::StrangerGranted | Break::GrantExceedsRights | Break::GrantExceedsRegion => {
             grants::what_may_not_be_granted_is_refused
         }
+        Break::SendersPretended => {
+            grants::a_card_that_can_not_tell_senders_apart_makes_keys_for_any_only
+        }
         Break::KeysForeseen => grants::keys_are_foreseen_by_nobody,
         Break::EntropyUntested => grants::a_source_that_is_stuck_makes_no_key,
         Break::RevokeAnsweredEarly => grants::a_revoke_is_answered_when_the_gates_have_done_it,

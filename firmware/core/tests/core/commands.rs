@@ -2,7 +2,9 @@
 
 use crate::breaks::{promise, promise_eq};
 use crate::gates::{Gates, Refusal, Unit, Wire, answer, boot, call, give, pass, settle, sizes};
-use abi::capability::{CAPABILITY_GRANTS, CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
+use abi::capability::{
+    CAPABILITY_GRANTS, CAPABILITY_RULES, CAPABILITY_SENDERS, CAPABILITY_SHARED_COMPLETIONS,
+};
 use abi::control::{
     Counter, Operation, PairCounter, RING_COMPLETION, key_index, key_tag, ring_of_index,
 };
@@ -1562,7 +1564,7 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
         println!("seed {seed}");
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let card = CardSizes {
-            capabilities: CAPABILITY_RULES | CAPABILITY_GRANTS,
+            capabilities: CAPABILITY_RULES | CAPABILITY_GRANTS | CAPABILITY_SENDERS,
             ..sizes(8, 20, 4)
         };
         let mut fw = boot(Gates::of(card, seed, MAC), BUILD_ID);

@@ -6,9 +6,9 @@
 
 use crate::breaks::{self, promise, promise_eq};
 use abi::control::{
-    CardSetup, DATA_WORDS, EndpointSetup, EventSetup, GRANT_SHARED, GrantSetup, MatchSetup,
-    Operation, PairReport, PairSetup, PermissionSetup, RING_BITS, RING_EVENT, RegionSetup,
-    RingSetup, RuleSetup, shared_grants,
+    CardSetup, DATA_WORDS, EndpointSetup, EventSetup, GRANT_ANY_PEER, GRANT_SHARED, GrantSetup,
+    MatchSetup, Operation, PairReport, PairSetup, PermissionSetup, RING_BITS, RING_EVENT,
+    RegionSetup, RingSetup, RuleSetup, shared_grants,
 };
 use abi::event::{Cause as EventCause, NO_PAIR};
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
@@ -475,7 +475,7 @@ impl Gates {
                     promise!(u32::from(grant.holder) < shared_grants(sizes.grants));
                     let permitted = self.permissions.keys().any(|key| key.0 == grant.holder);
                     promise!(!permitted, "a permission of an earlier grant");
-                } else {
+                } else if grant.flags & GRANT_ANY_PEER == 0 {
                     promise_eq!(self.pairs[&grant.holder].setup.domain, region.domain);
                 }
                 let generation = self.generation(grant.holder);

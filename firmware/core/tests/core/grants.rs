@@ -3,15 +3,15 @@
 use crate::breaks::{promise, promise_eq};
 use crate::commands::{connect, domain, open_pair, rings};
 use crate::gates::{Gates, Refusal, Unit, answer, boot, call, give, pass, settle, sizes};
-use abi::capability::{self, CAPABILITY_GRANTS};
+use abi::capability::{self, CAPABILITY_GRANTS, CAPABILITY_SENDERS};
 use abi::control::{
-    GRANT_ONE_SHOT, GRANT_SHARED, Operation, RIGHT_LOCAL_READ, RIGHT_REMOTE_ATOMIC,
+    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, Operation, RIGHT_LOCAL_READ, RIGHT_REMOTE_ATOMIC,
     RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
 };
 use abi::key::{remote_key_index, remote_key_tag};
 use abi::mailbox::{
-    AuditEntry, AuditIndex, AuditKind, Command, DomainId, EndpointId, Grant, Nothing, OpenPair,
-    Pair, PairId, RegionKey, RegisterRegion, RemoteKey, Share, id_index,
+    AuditEntry, AuditIndex, AuditKind, Command, DomainId, EndpointId, Grant, NO_PAIR, Nothing,
+    OpenPair, Pair, PairId, RegionKey, RegisterRegion, RemoteKey, Share, id_index,
 };
 use abi::status::MailboxStatus;
 use card_model::matching::Sizes;
@@ -190,6 +190,84 @@ fn a_card_that_has_no_grants_says_so() {
     promise_eq!(grant, Err(lacks));
 }
 
+/// A key of the lower level: whoever is connected to the domain may use it, then and later, and it ends by itself alone.
+#[test]
+fn a_key_for_any_peer_is_good_for_all_of_its_domain_until_it_is_revoked() {
+    let mut host = Host::new(2);
+    let DomainId { domain: strange } = call(&mut host.fw, Command::OpenDomain, Nothing {}).unwrap();
+    let stranger = open(&mut host.fw, strange);
+    let strangers = joined(&mut host.fw, stranger);
+    let asked = Grant {
+        flags: GRANT_ANY_PEER.into(),
+        ..host.asked(NO_PAIR)
+    };
+    let key = host.grant(asked).unwrap();
+    let later = host.connect();
+    for pair in [host.pairs[0], host.pairs[1], later] {
+        promise_eq!(host.access(pair, key), Ok(BASE + 0x100));
+    }
+    promise_eq!(host.access(strangers, key), Err(Refused::Domain));
+    // A peer that is revoked is still one of the domain's, and one that has failed comes back as that.
+    let pair = host.pairs[0];
+    promise_eq!(
+        host.call(Command::RevokePeer, Pair { pair }),
+        Ok(Nothing {})
+    );
+    promise_eq!(host.access(pair, key), Ok(BASE + 0x100));
+    promise_eq!(
+        host.call(Command::DeclareFailed, Pair { pair }),
+        Ok(Nothing {})
+    );
+    pass(&mut host.fw, 1000);
+    promise_eq!(host.access(pair, key), Err(Refused::Closed));
+    promise_eq!(host.call(Command::ClosePair, Pair { pair }), Ok(Nothing {}));
+    let again = host.connect();
+    promise_eq!(id_index(again), id_index(pair));
+    promise_eq!(host.access(again, key), Ok(BASE + 0x100));
+    promise_eq!(
+        host.call(Command::Revoke, RemoteKey { key }),
+        Ok(Nothing {})
+    );
+    for pair in [again, host.pairs[1], later] {
+        promise_eq!(host.access(pair, key), Err(Refused::NoGrant));
+    }
+}
+
+#[test]
+pub fn a_card_that_can_not_tell_senders_apart_makes_keys_for_any_only() {
+    let mut fw = card(capability::ALL & !CAPABILITY_SENDERS, 1);
+    let domain = domain(&mut fw);
+    let endpoint = open(&mut fw, domain);
+    let region = register(&mut fw, domain, RIGHTS).unwrap();
+    let pair = joined(&mut fw, endpoint);
+    let mut host = Host {
+        fw,
+        domain,
+        endpoint,
+        region,
+        pairs: vec![pair],
+    };
+    let lacks: Refusal = (MailboxStatus::Unsupported, CAPABILITY_SENDERS);
+    for flags in [0, GRANT_SHARED, GRANT_ONE_SHOT] {
+        let flags = flags.into();
+        let asked = host.asked(pair);
+        promise_eq!(host.grant(Grant { flags, ..asked }), Err(lacks));
+    }
+    let asked = Grant {
+        flags: GRANT_ANY_PEER.into(),
+        ..host.asked(NO_PAIR)
+    };
+    let key = host.grant(asked).unwrap();
+    promise_eq!(host.access(pair, key), Ok(BASE + 0x100));
+    let share = Share {
+        key,
+        pair,
+        allowed: 1,
+    };
+    promise_eq!(host.call(Command::Share, share), Err(lacks));
+    promise_eq!(host.call(Command::RevokePeer, Pair { pair }), Err(lacks));
+}
+
 #[test]
 pub fn what_may_not_be_granted_is_refused() {
     let mut host = Host::new(1);
@@ -224,7 +302,23 @@ pub fn what_may_not_be_granted_is_refused() {
     }
     let rights = 0x100;
     promise_eq!(host.grant(Grant { rights, ..good }), argument(2));
-    for flags in [4, 0x100, u32::MAX] {
+    let any_peer = u32::from(GRANT_ANY_PEER);
+    promise_eq!(
+        host.grant(Grant {
+            flags: any_peer,
+            ..good
+        }),
+        argument(1)
+    );
+    for pair in [0, NO_PAIR] {
+        promise_eq!(host.grant(of(pair)), gone());
+    }
+    let both = Grant {
+        flags: any_peer | u32::from(GRANT_SHARED),
+        ..of(NO_PAIR)
+    };
+    promise_eq!(host.grant(both), argument(3));
+    for flags in [8, 0x100] {
         promise_eq!(host.grant(Grant { flags, ..good }), argument(3));
     }
     for (offset, length) in [
@@ -557,8 +651,8 @@ fn no_sequence_of_grants_and_ends_makes_the_gates_complain_or_opens_more_than_wa
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut host = Host::with_seed(3, seed);
         host.fw.card().delay = 200;
-        // What is granted now: key, and the pairs that may use it.
-        let mut granted: Vec<(u64, bool, Vec<u32>)> = Vec::new();
+        // What is granted now: key, kind, and the pairs that may use it, but of a key for any.
+        let mut granted: Vec<(u64, u8, Vec<u32>)> = Vec::new();
         for _ in 0..400 {
             let at = rng.random_range(0..host.pairs.len());
             let pair = host.pairs[at];
@@ -568,11 +662,12 @@ fn no_sequence_of_grants_and_ends_makes_the_gates_complain_or_opens_more_than_wa
             };
             match rng.random_range(0..12) {
                 0..5 => {
-                    let shared = rng.random_ratio(1, 3);
-                    let flags = if shared { GRANT_SHARED } else { 0 }.into();
-                    let asked = host.asked(pair);
+                    let kind = [0, 0, GRANT_SHARED, GRANT_ANY_PEER][rng.random_range(0..4)];
+                    let any = kind == GRANT_ANY_PEER;
+                    let flags = kind.into();
+                    let asked = host.asked(if any { NO_PAIR } else { pair });
                     if let Ok(key) = host.grant(Grant { flags, ..asked }) {
-                        granted.push((key, shared, vec![pair]));
+                        granted.push((key, kind, vec![pair]));
                     }
                 }
                 5 | 6 => {
@@ -589,7 +684,10 @@ fn no_sequence_of_grants_and_ends_makes_the_gates_complain_or_opens_more_than_wa
                     };
                     let shared = host.call(Command::Share, share).is_ok();
                     let grant = granted.iter_mut().find(|grant| grant.0 == key);
-                    promise_eq!(shared, grant.as_ref().is_some_and(|grant| grant.1));
+                    promise_eq!(
+                        shared,
+                        grant.as_ref().is_some_and(|grant| grant.1 == GRANT_SHARED)
+                    );
                     if let Some((_, _, pairs)) = grant.filter(|_| shared) {
                         pairs.retain(|&other| other != pair);
                         pairs.extend(Some(pair).filter(|_| allowed));
@@ -600,31 +698,30 @@ fn no_sequence_of_grants_and_ends_makes_the_gates_complain_or_opens_more_than_wa
                         host.call(Command::RevokePeer, Pair { pair }),
                         Ok(Nothing {})
                     );
-                    granted.retain_mut(|(_, shared, pairs)| {
+                    granted.retain_mut(|(_, kind, pairs)| {
                         pairs.retain(|&other| other != pair);
-                        *shared || !pairs.is_empty()
+                        *kind != 0 || !pairs.is_empty()
                     });
                 }
                 _ => {
                     promise_eq!(host.call(Command::ClosePair, Pair { pair }), Ok(Nothing {}));
-                    granted.retain_mut(|(_, shared, pairs)| {
+                    granted.retain_mut(|(_, kind, pairs)| {
                         pairs.retain(|&other| other != pair);
-                        *shared || !pairs.is_empty()
+                        *kind != 0 || !pairs.is_empty()
                     });
                     host.pairs.remove(at);
                     host.connect();
                 }
             }
-            for (key, _, pairs) in &granted {
+            for (key, kind, pairs) in &granted {
                 for pair in host.pairs.clone() {
                     let may = host.access(pair, *key).is_ok();
-                    promise_eq!(may, pairs.contains(&pair), "seed {seed}");
+                    let right = *kind == GRANT_ANY_PEER || pairs.contains(&pair);
+                    promise_eq!(may, right, "seed {seed}");
                 }
             }
         }
         (0..100).for_each(|_| pass(&mut host.fw, 200));
-        let alone = granted.iter().filter(|grant| !grant.1).count();
-        let shared = granted.len() - alone;
-        promise_eq!(host.fw.card().grants.len(), alone + shared);
+        promise_eq!(host.fw.card().grants.len(), granted.len());
     }
 }
