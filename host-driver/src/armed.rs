@@ -5,13 +5,12 @@
 //!                                            until a completion, a close, a time-out of a request, or the deadline
 //! ```
 //!
-//! What is written between arming and pausing has interrupted already, and the pause returns at once.
+//! What is written between arming and the look may be taken by the look. The queue is armed at an entry of before then, whose interrupt tells of nothing that comes
+//! later: so a pause returns at once if the queue isn't armed at the entry that is written next.
 
+use crate::connection::SELDOM_CYCLES;
 use crate::endpoint::Endpoint;
 use crate::transport::{TransportError, Watch};
-
-/// Cycles of the longest pause: of an interrupt that is lost all the same.
-const SELDOM_CYCLES: u64 = 1 << 20;
 
 /// What a pause ends with.
 #[must_use]
@@ -52,6 +51,9 @@ impl Endpoint {
         deadline: u64,
     ) -> Result<(), TransportError> {
         let link = self.handle.link();
+        if !self.handle.lock().core.is_armed() {
+            return Ok(());
+        }
         let Some(closing) = link.watch_closings(armed.closings) else {
             return Ok(());
         };

@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 /// Cycles between two looks at a connection while its event would find the queue full: at first, and at most.
 const LOOK_CYCLES: (u64, u64) = (2_000, 1 << 16);
-/// Cycles between two looks while there is room for its event: one that is lost all the same, on the way to memory, wakes nobody.
-const SELDOM_CYCLES: u64 = 1 << 20;
+/// Cycles between two looks while something is to interrupt: an event that is lost all the same, on the way to memory, wakes nobody.
+pub(crate) const SELDOM_CYCLES: u64 = 1 << 20;
 
 impl Endpoint {
     /// What a peer has to know of this endpoint to connect to it.

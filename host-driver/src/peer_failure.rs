@@ -26,7 +26,7 @@ pub struct PeerFailure {
     pub peer: Option<EndpointAddress>,
     /// Why it is taken to have failed.
     pub cause: FailureCause,
-    /// Cycles of the timer that has found it. Of [`FailureCause::Retries`]: the first wait for an acknowledgement, which doubled up to eight times that. Of
+    /// Cycles of the timer that has found it. Of [`FailureCause::Retries`]: the first wait for an acknowledgement, which doubled up to four times that. Of
     /// [`FailureCause::Silence`]: the time-out of [`watch_peers`](Endpoint::watch_peers), if the peer was watched. None if it was found by no timer.
     pub timeout: Option<u64>,
     /// Of [`FailureCause::Retries`]: times that a send, or a question for credit, went out and wasn't answered.

@@ -477,6 +477,7 @@ impl Window {
 
 impl Endpoint {
     /// Revokes all keys of the peer of a pair, in one step, however many there are. When this returns, nothing that they allowed can reach memory any more.
+    /// A key for any peer ([`grant_any`](Window::grant_any)) is nobody's, and stays good for this peer too, until it is revoked.
     /// Other peers go on, and so do the messages of this one. Keys may be granted anew.
     ///
     /// # Errors

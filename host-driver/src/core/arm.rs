@@ -39,14 +39,17 @@ impl Core {
             let fed = self.feed_all(link);
             let watch = self.arm_at_head(link)?;
             // What the application doesn't get may have come before the arming, and then shows no edge either.
-            let armed = self.queue.armed;
             let ready = self.is_ready(link);
             let none = self.queue.page.is_none();
-            let asleep = armed == Some(self.queue.completions.head()) || none;
-            if ready || asleep && (!fed || none || !self.is_due()) {
+            if ready || self.is_armed() && (!fed || none || !self.is_due()) {
                 return Ok(watch);
             }
         }
+    }
+
+    /// Whether the next completion interrupts: the queue is armed at the entry that is written next.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.queue.page.is_none() || self.queue.armed == Some(self.queue.completions.head())
     }
 
     fn arm_at_head(&mut self, link: &Link) -> Result<Watch, TransportError> {

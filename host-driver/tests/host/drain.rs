@@ -295,6 +295,44 @@ pub fn a_drain_waits_for_its_events() {
 }
 
 #[test]
+fn a_drain_wakes_for_each_of_the_sends_that_it_waits_for() {
+    let fabric = fabric(2, 1);
+    let mut all = members(&fabric, 2);
+    // Two have credit; each of the others waits for a receive.
+    for word in 0..6 {
+        all[0].send(1, word).expect("posted");
+    }
+    let patient = DrainPolicy::Continue { patience: 1 << 30 };
+    let attached = [fabric.attach(), fabric.attach()];
+    let began = fabric.now();
+    let [one, other] = &mut all[..] else {
+        panic!("two members");
+    };
+    thread::scope(|scope| {
+        let [first, second] = attached;
+        let drained = scope.spawn(|| {
+            let _attached = first;
+            one.drain(patient, PATIENCE).expect("drained")
+        });
+        let _attached = second;
+        for wr_id in 100..106 {
+            other.pause(30_000);
+            other.receive(wr_id, Some(0)).expect("posted");
+        }
+        let drained = [other.drain(patient, PATIENCE).expect("drained"), {
+            drop(_attached);
+            drained.join().expect("ended")
+        }];
+        assert_eq!(agreed(&drained), (vec![], 1));
+    });
+    let cycles = fabric.now() - began;
+    assert!(cycles < 600_000, "somebody slept: {cycles}");
+    let sent = all[0].completions();
+    let sent = sent.iter().map(|wc| (wc.wr_id, wc.status));
+    assert!(sent.eq((0..6).map(|word| (word, WcStatus::Success))));
+}
+
+#[test]
 fn a_drain_ends_though_its_events_find_no_room() {
     let fabric = fabric(2, 1);
     let all = members(&fabric, 2);

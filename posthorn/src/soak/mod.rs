@@ -55,7 +55,7 @@ pub const WATCH: WatchOptions = WatchOptions {
     timeout: 1 << 17,
     believe_peers: false,
 };
-/// For links that do, for as long as a card's own patience lasts: 55 time-outs.
+/// For links that do, for as long as a card's own patience lasts: `timeouts_until_failure` of them.
 const PATIENT: WatchOptions = WatchOptions {
     timeout: 1 << 18,
     ..WATCH

@@ -10,7 +10,7 @@ use abi::mailbox::{
     TIMES_RETRY_LIMIT, TIMES_TIMEOUT, id_index,
 };
 use abi::status::MailboxStatus;
-use abi::times::{ACKNOWLEDGE_DELAY, DEFAULT_TIMEOUT_LOG2_MOST, default_timeout_log2};
+use abi::times::{ACKNOWLEDGE_DELAY, DEFAULT_TIMEOUT_LOG2_MOST, RETRY_LIMIT, default_timeout_log2};
 use firmware_core::CONTROL_TIMEOUT;
 use std::ops::RangeInclusive;
 
@@ -66,7 +66,10 @@ pub fn the_gates_go_by_what_a_host_chooses_whenever_it_does() {
     let mut fw = firmware();
     let endpoint = endpoint(&mut fw).endpoint;
     let pair = open_pair(&mut fw, endpoint, 4).unwrap().pair;
-    promise_eq!(told(&mut fw, pair), [12, 8, ACKNOWLEDGE_DELAY, 2]);
+    promise_eq!(
+        told(&mut fw, pair),
+        [12, RETRY_LIMIT.into(), ACKNOWLEDGE_DELAY, 2]
+    );
     // Before the gates know of the pair, and after.
     choose(&mut fw, choice(pair, ALL, [10, 0, 65_535, 4])).unwrap();
     promise_eq!(told(&mut fw, pair), [10, 0, 65_535, 4]);
@@ -87,12 +90,18 @@ pub fn the_gates_go_by_what_a_host_chooses_whenever_it_does() {
     promise_eq!(told(&mut fw, pair), mixed);
     // Another pair has its own.
     let other = open_pair(&mut fw, endpoint, 2).unwrap().pair;
-    promise_eq!(told(&mut fw, other), [12, 8, ACKNOWLEDGE_DELAY, 1]);
+    promise_eq!(
+        told(&mut fw, other),
+        [12, RETRY_LIMIT.into(), ACKNOWLEDGE_DELAY, 1]
+    );
     let _: Nothing = call(&mut fw, Command::ClosePair, Pair { pair }).unwrap();
     let closed = choose(&mut fw, choice(pair, 0, [0; 4]));
     promise_eq!(closed, Err((MailboxStatus::NotFound, 0)));
     let pair = open_pair(&mut fw, endpoint, 4).unwrap().pair;
-    promise_eq!(told(&mut fw, pair), [12, 8, ACKNOWLEDGE_DELAY, 2]);
+    promise_eq!(
+        told(&mut fw, pair),
+        [12, RETRY_LIMIT.into(), ACKNOWLEDGE_DELAY, 2]
+    );
 }
 
 #[test]
