@@ -493,7 +493,7 @@ fn a_disconnect_ends_what_the_peer_does_not_take_in_time_once_and_is_no_failure_
 #[test]
 fn a_pair_connects_and_closes_while_the_wire_takes_nothing() {
     // For less than it takes to give the peer up.
-    const STALL: std::ops::Range<u64> = 200_000..410_000;
+    const STALL: std::ops::Range<u64> = 200_000..280_000;
     GatesOnly::Simulation.run(cards("tiny", 2, 310).stall(0, STALL), |host| {
         let mut me = Stranger::open(&host);
         let addresses = me.addresses();
