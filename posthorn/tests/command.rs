@@ -715,8 +715,10 @@ fn a_failure_and_a_drain_are_measured_in_the_common_shape() {
     let report = json(&mut bench(&["failure", "--short"]));
     let points = points(&report, "failure", "tiny");
     let names: Vec<_> = points.iter().filter_map(|p| p["name"].as_str()).collect();
-    assert_eq!(names, ["detect", "fanout", "drain"]);
-    assert!(points.iter().all(|point| point["unit"] == "cycles"));
+    let (cycles, bystander) = names.split_at(3);
+    assert_eq!(cycles, ["detect", "fanout", "drain"]);
+    assert_eq!(bystander, ["bystander"; 4]);
+    assert!(points[..3].iter().all(|point| point["unit"] == "cycles"));
     // A tiny card keeps so many receives for one of its two endpoints.
     let params = json!({"cause": "Declared", "outstanding": 60});
     assert!(points[..2].iter().all(|point| point["params"] == params));
@@ -729,6 +731,30 @@ fn a_failure_and_a_drain_are_measured_in_the_common_shape() {
     // Eight messages, and the firmwares' questions and answers.
     let frames = points[2]["frames"].as_f64();
     assert!(cycles(2) > 0.0 && frames > Some(8.0), "{}", points[2]);
+    bad_peers_cost_the_others_nothing(&points[3..]);
+}
+
+fn bad_peers_cost_the_others_nothing(points: &[Value]) {
+    let bad = [
+        ("lossy", "calm"),
+        ("flooding", "sparse"),
+        ("forging", "idle"),
+        ("unpowered", "idle"),
+    ];
+    for (point, (bad, base)) in points.iter().zip(bad) {
+        let params = json!({"bad": bad, "base": base, "pattern": "fan_in"});
+        assert_eq!(point["params"], params);
+        assert_eq!(point["unit"], "ratio");
+        let value = |name: &str| point[name].as_f64().expect("a number");
+        // Of all clean peers, and of the one that fares worst.
+        let (ratio, worst) = (value("value"), value("worst"));
+        assert!((0.9..1.06).contains(&ratio) && worst < 1.1, "{point}");
+        // In the middle of the others' streams, and not beside them.
+        let most = if base == "sparse" { 200.0 } else { 20.0 };
+        assert!(value("base_cycles_per_message") < most, "{point}");
+        // The pair was tried until its last time-out was over.
+        assert!(bad != "unpowered" || value("cycles") > 100_000.0, "{point}");
+    }
 }
 
 #[test]

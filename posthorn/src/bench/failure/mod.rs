@@ -1,5 +1,6 @@
-//! What failures cost: how long one takes to be found and to be told to all that depends on it, and how long a drain takes.
+//! What failures cost: how long one takes to be found and to be told to all that depends on it, how long a drain takes, and what a bad peer costs the others.
 
+mod bystander;
 mod causes;
 mod drain;
 
@@ -20,6 +21,7 @@ use super::speed::Length;
 pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Result<Report> {
     let mut points = causes::run(config, length, seed, firmware)?;
     points.extend(drain::run(config, length, seed, firmware)?);
+    points.extend(bystander::run(config, length, seed, firmware)?);
     Ok(Report::new("failure", config, seed, points))
 }
 
