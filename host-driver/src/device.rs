@@ -217,10 +217,6 @@ fn until(
         if now >= deadline {
             return Ok(false);
         }
-        match link.pause(&[], deadline.min(now + LOOK_CYCLES)) {
-            PauseResult::Closed => return Err(TransportError::Closed),
-            PauseResult::Unreachable => return Err(TransportError::Unreachable),
-            PauseResult::Deadline | PauseResult::Interrupt(_) => {}
-        }
+        link.pause_or_fail(&[], deadline.min(now + LOOK_CYCLES))?;
     }
 }

@@ -16,7 +16,7 @@
     reason = "the LogicStruct derive makes methods without documentation"
 )]
 
-use crate::config::Config;
+use crate::config::{Config, JOBS};
 use crate::prelude::*;
 use crate::prim::{Fifo, Table};
 use crate::types::ControlRequest;
@@ -29,8 +29,8 @@ const _: () = assert!(
 
 /// What frames, and rules, bring at most before the first of it is added: they are cycles apart.
 const FEW: usize = 4;
-/// What sends bring at most: as many may be repeated in a row as Gather has jobs.
-const MANY: usize = 32;
+/// What sends bring at most: as many may be repeated in a row as Gather has jobs, and others are behind them.
+const MANY: usize = 2 * JOBS;
 
 /// It has happened once more.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]

@@ -60,7 +60,7 @@ pub(super) enum Pattern {
 }
 
 impl Pattern {
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Stream => "stream",
             Self::FanIn => "fan_in",

@@ -43,8 +43,10 @@ use sim::pins::BEAT_BYTES;
 use sim::stream::GAP_BEATS;
 use sim::{Cluster, Firmware, Host};
 
+use super::pause;
 use crate::bench::Point;
 use crate::bench::ends::{Link, connect, told};
+use crate::bench::message::Pattern;
 use crate::bench::speed::Length;
 
 /// Clean peers, which are cards 1 to this.
@@ -75,22 +77,6 @@ const RECEIVES: usize = 10;
 const RING: usize = 256;
 /// Cycles that a forged frame takes a port.
 const FORGED: u64 = frame_bytes(BYTES).div_ceil(BEAT_BYTES) as u64 + GAP_BEATS;
-
-/// Which way the streams go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pattern {
-    FanIn,
-    FanOut,
-}
-
-impl Pattern {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::FanIn => "fan_in",
-            Self::FanOut => "fan_out",
-        }
-    }
-}
 
 /// What the fifth peer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -514,7 +500,7 @@ fn rank(host: &Host, plan: Plan) -> Result<Option<Told>> {
     } else {
         0
     };
-    pause(&device, START);
+    pause(&device, START)?;
     let end = match card {
         BAD => plan.whole(Phase::Unpowered).start - REST,
         _ => plan.end(),
@@ -527,11 +513,6 @@ fn rank(host: &Host, plan: Plan) -> Result<Option<Told>> {
     let failed = failed.context("the pair didn't fail, though its peer's card has no power")?;
     let dropped = device.read_counter(Counter::PairErrors)? - before;
     Ok(Some((done, failed, dropped)))
-}
-
-fn pause(device: &Device, cycle: u64) {
-    // If the simulation is over, the next call says so.
-    let _ = device.pause(&[], cycle);
 }
 
 /// Keeps the streams going until a cycle. Returns the messages of the clean peers, and when all of the pair that failed had ended, if one did.
@@ -565,7 +546,7 @@ fn carry(
         if fails && failed.is_none() && of_pair.all(|lane| lane.outstanding == 0) {
             failed = Some(now);
         }
-        pause(device, now + LOOK);
+        pause(device, now + LOOK)?;
     }
     Ok((done, failed))
 }

@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use abi::mailbox::FailureCause;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use host_driver::transport::PauseResult;
 use host_driver::{
     Access, Cause, Device, EndpointAddress, Source, TaggedReceive, TaggedSend, WatchOptions,
@@ -28,7 +28,7 @@ use host_driver::{
 use sim::fault::{CardPlan, FaultPlan};
 use sim::{Cluster, Firmware, Host};
 
-use super::Rank;
+use super::{Rank, pause};
 use crate::bench::Point;
 use crate::bench::ends::told;
 use crate::bench::speed::Length;
@@ -146,13 +146,6 @@ fn measure(
     let detect = declared.checked_sub(begun);
     let detect = detect.context("it was declared before its cause")?;
     Ok((outstanding, detect, last - declared))
-}
-
-fn pause(device: &Device, cycle: u64) -> Result<()> {
-    match device.pause(&[], cycle) {
-        PauseResult::Closed | PauseResult::Unreachable => bail!("the simulation is over"),
-        _ => Ok(()),
-    }
 }
 
 fn rank(host: &Host, cause: FailureCause, outstanding: usize) -> Result<Seen> {

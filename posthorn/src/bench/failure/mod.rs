@@ -6,7 +6,8 @@ mod drain;
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use host_driver::transport::PauseResult;
 use host_driver::{Device, Endpoint, Pair, ProtectionDomain};
 use sim::{Firmware, Host};
 
@@ -23,6 +24,14 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
     points.extend(drain::run(config, length, seed, firmware)?);
     points.extend(bystander::run(config, length, seed, firmware)?);
     Ok(Report::new("failure", config, seed, points))
+}
+
+/// Lets the card run until a cycle.
+fn pause(device: &Device, cycle: u64) -> Result<()> {
+    match device.pause(&[], cycle) {
+        PauseResult::Closed | PauseResult::Unreachable => bail!("the simulation is over"),
+        _ => Ok(()),
+    }
 }
 
 /// A rank whose endpoint has a pair with each other's.
