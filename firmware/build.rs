@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Bytes of stack that the linker leaves at least. The firmware's tables are on it.
-const STACK_BYTES: usize = 32 * 1024;
+const STACK_BYTES: usize = 34 * 1024;
 
 /// Everything is in one memory, but for its last bytes, which are persistent and belong to nobody. Ibex starts 0x80 bytes after its boot address.
 ///

@@ -10,7 +10,7 @@ use crate::connection::{Cause, State};
 use crate::endpoint::{Endpoint, EndpointState, Rings, Stage, rings};
 use crate::firmware::{Firmware, UnderWay};
 use crate::grant::REMOTE_RIGHTS;
-use crate::pair::{Held, Pair, Room};
+use crate::pair::{Held, Marks, Pair, Room};
 use crate::peers::Peer;
 use crate::region::{Region, RegionState};
 use crate::rule::{self, Rule, RuleState};
@@ -590,17 +590,20 @@ impl<C: Card> Firmware<C> {
             self.endpoints[endpoint].drawn_pairs += 1;
         }
         let (nonce, epoch) = (self.card.random(), self.endpoints[endpoint].epoch);
-        self.pairs[index] = Pair {
+        let mut pair = Pair {
             slots,
             nonce,
             epoch,
             endpoint: endpoint as u8,
             credits,
             held_credits: credits.max(reserved),
-            drawn,
             run,
             ..Pair::closed(self.pairs[index].generation.wrapping_add(1))
         };
+        if drawn {
+            pair.marks.put(Marks::DRAWN);
+        }
+        self.pairs[index] = pair;
         self.go(index, cause, state);
         Ok(index)
     }
@@ -766,9 +769,10 @@ impl<C: Card> Firmware<C> {
         // No more than the card has, which is less than 2^16.
         endpoint.reserved_pairs = reserve.pairs as u16;
         (endpoint.reserved_credits, endpoint.drawn_pairs) = (credits, 0);
-        for pair in &mut self.pairs {
+        for pair in self.pairs.iter_mut() {
             if usize::from(pair.endpoint) == index {
-                (pair.drawn, pair.held_credits) = (false, pair.credits);
+                pair.marks.take(Marks::DRAWN);
+                pair.held_credits = pair.credits;
             }
         }
         Ok(Outcome::Done(Nothing {}))

@@ -8,7 +8,7 @@
 use crate::card::{Break, Card, FrameWords};
 use crate::connection::{Cause, State};
 use crate::firmware::Firmware;
-use crate::pair::{Held, Pair};
+use crate::pair::{Held, Marks, Pair};
 use crate::peers::Peer;
 use crate::repeat::{REPEAT_FIRST, Repeat, is_reached};
 use crate::times;
@@ -220,7 +220,7 @@ impl<C: Card> Firmware<C> {
         if let Some(exchange) = self.exchange(pair) {
             exchange.repeat.next = next;
         }
-        self.pairs[pair].to_read = true;
+        self.pairs[pair].marks.put(Marks::TO_READ);
         self.mark(pair);
     }
 

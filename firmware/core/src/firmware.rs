@@ -26,12 +26,13 @@ use crate::exchange::{Exchange, Reply};
 use crate::grant::Grants;
 use crate::keys::KeyMaker;
 use crate::notice::{MOST_NOTICES, MOST_TELLINGS, Notice, SIGNALS, Signalled, Telling};
-use crate::pair::{Held, Pair};
+use crate::pair::{Held, Marks, Pair};
 use crate::peers::Peers;
 use crate::persistent::Persistent;
 use crate::region::{Region, RegionState, Tags};
 use crate::rule::{Rule, RuleState};
 use crate::runs::Runs;
+use crate::table::Table;
 use abi::control::{
     CardSetup, DATA_WORDS, EventSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport, PairSetup,
 };
@@ -149,10 +150,10 @@ pub struct Firmware<C> {
     pub(crate) persistent: Persistent,
     pub(crate) domains: Domains,
     /// The tables are as long as they have ever been needed, so that booting fills nothing.
-    pub(crate) endpoints: Vec<Endpoint, MAX_ENDPOINTS>,
-    pub(crate) pairs: Vec<Pair, MAX_PAIRS>,
-    pub(crate) regions: Vec<Region, MAX_REGIONS>,
-    pub(crate) rules: Vec<Rule, MAX_RULES>,
+    pub(crate) endpoints: Table<Endpoint, MAX_ENDPOINTS>,
+    pub(crate) pairs: Table<Pair, MAX_PAIRS>,
+    pub(crate) regions: Table<Region, MAX_REGIONS>,
+    pub(crate) rules: Table<Rule, MAX_RULES>,
     pub(crate) tags: Tags,
     pub(crate) grants: Grants,
     pub(crate) keys: KeyMaker,
@@ -229,10 +230,10 @@ impl<C: Card> Firmware<C> {
             boot: Boot::Begin,
             persistent,
             domains: Domains::new(first_generation),
-            endpoints: Vec::new(),
-            pairs: Vec::new(),
-            regions: Vec::new(),
-            rules: Vec::new(),
+            endpoints: Table::new(),
+            pairs: Table::new(),
+            regions: Table::new(),
+            rules: Table::new(),
             tags: Tags::new(&mut card),
             grants: Grants::default(),
             keys: KeyMaker::default(),
@@ -715,7 +716,7 @@ impl<C: Card> Firmware<C> {
         self.go(index, Cause::GatesClear, State::Closed);
         let pair = &mut self.pairs[index];
         let (endpoint, generation) = (usize::from(pair.endpoint), pair.generation);
-        let drawn = pair.drawn && !self.card.is_broken(Break::ReservationLeaked);
+        let drawn = pair.marks.has(Marks::DRAWN) && !self.card.is_broken(Break::ReservationLeaked);
         *pair = Pair::closed(generation);
         if drawn {
             self.endpoints[endpoint].drawn_pairs -= 1;
@@ -727,7 +728,9 @@ impl<C: Card> Firmware<C> {
         self.end_exchange(index);
         self.go(index, Cause::CommandClose, State::Closing);
         let pair = &mut self.pairs[index];
-        (pair.to_read, pair.tell_connected, pair.tell_end) = (false, false, None);
+        pair.marks.take(Marks::TO_READ);
+        pair.marks.take(Marks::TELL_CONNECTED);
+        pair.tell_end = None;
         self.want(index, Held::Absent);
     }
 
@@ -787,12 +790,12 @@ impl<C: Card> Firmware<C> {
                 self.pairs[index].times.is_due = false;
                 self.tell_pair(Operation::PairTimes, index);
             }
-            _ if pair.to_read => {
-                self.pairs[index].to_read = false;
+            _ if pair.marks.has(Marks::TO_READ) => {
+                self.pairs[index].marks.take(Marks::TO_READ);
                 self.request_for_pair(Operation::PairRead, index, &[]);
             }
-            _ if pair.tell_connected => {
-                self.pairs[index].tell_connected = false;
+            _ if pair.marks.has(Marks::TELL_CONNECTED) => {
+                self.pairs[index].marks.take(Marks::TELL_CONNECTED);
                 self.raise(index, event::Cause::PairConnected, 0);
             }
             _ => {
@@ -868,7 +871,7 @@ impl<C: Card> Firmware<C> {
             return;
         }
         match cause {
-            event::Cause::PairConnected => pair.tell_connected = true,
+            event::Cause::PairConnected => pair.marks.put(Marks::TELL_CONNECTED),
             event::Cause::Signal | event::Cause::Drain => {
                 let (pair, generation) = (index as u16, request.generation);
                 let signal = Signalled {
@@ -1000,7 +1003,7 @@ impl<C: Card> Firmware<C> {
         if self.card.is_broken(Break::RulesLeaked) {
             return;
         }
-        for rule in &mut self.rules {
+        for rule in self.rules.iter_mut() {
             if rule.endpoint == endpoint && rule.state == RuleState::Used {
                 rule.state = RuleState::Free;
             }

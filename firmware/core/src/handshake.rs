@@ -17,7 +17,7 @@ use crate::connection::{Cause, State};
 use crate::endpoint::EndpointState;
 use crate::exchange::Frame;
 use crate::firmware::Firmware;
-use crate::pair::{Held, Pair};
+use crate::pair::{Held, Marks, Pair};
 use crate::peers::Peer;
 use crate::persistent::is_later;
 use abi::event;
@@ -375,7 +375,7 @@ impl<C: Card> Firmware<C> {
         self.end_exchange(index);
         self.go(index, cause, State::Connected);
         let pair = &mut self.pairs[index];
-        pair.tell_connected = true;
+        pair.marks.put(Marks::TELL_CONNECTED);
         self.peer_connects(index);
         let pair = &self.pairs[index];
         let (peer, epoch, incarnation) = (pair.peer, pair.remote_epoch, pair.peer_incarnation);

@@ -10,8 +10,7 @@
 //! 8 of the 32 bits of a word are unforeseeable, with a false alarm in 2^20 words. Before the first key 1024 words are tested and dropped
 //! (section 4.3), some in each step of the firmware, so that it goes on meanwhile.
 
-use chacha20::ChaCha20;
-use chacha20::cipher::{KeyIvInit, StreamCipher};
+use crate::chacha::ChaCha;
 
 /// Where random words come from.
 pub(crate) trait EntropySource {
@@ -79,7 +78,7 @@ pub(crate) struct KeyMaker {
     /// Words drawn.
     drawn: u16,
     seed: [u32; 8],
-    stream: Option<ChaCha20>,
+    stream: Option<ChaCha>,
     fault: Option<Fault>,
 }
 
@@ -115,12 +114,7 @@ impl KeyMaker {
             self.drawn += 1;
         }
         if self.drawn == START_UP + SEED {
-            let mut key = [0; 32];
-            for (bytes, word) in key.as_chunks_mut::<4>().0.iter_mut().zip(self.seed) {
-                *bytes = word.to_le_bytes();
-            }
-            self.seed = [0; 8];
-            self.stream = Some(ChaCha20::new(&key.into(), &[0; 12].into()));
+            self.stream = Some(ChaCha::new(core::mem::take(&mut self.seed)));
         }
         Ok(self.stream.is_some())
     }
@@ -132,12 +126,11 @@ impl KeyMaker {
 
     /// The next tag. Zero before the maker is prepared.
     pub(crate) fn tag(&mut self) -> u64 {
-        let mut bytes = [0; 8];
-        if let Some(stream) = &mut self.stream {
-            // It ends after 2^38 bytes, and then makes zeros.
-            let _ = stream.try_apply_keystream(&mut bytes[..6]);
-        }
-        u64::from_le_bytes(bytes)
+        let Some(stream) = &mut self.stream else {
+            return 0;
+        };
+        let (low, high) = (stream.word(), stream.word() as u16);
+        u64::from(high) << 32 | u64::from(low)
     }
 }
 

@@ -20,6 +20,7 @@ mod argument;
 mod audit;
 mod bits;
 mod card;
+mod chacha;
 mod commands;
 pub mod connection;
 mod domain;

@@ -26,6 +26,36 @@ pub(crate) enum Held {
     Failed,
 }
 
+/// Things that are so of a pair, or aren't: a bit for each, since there are as many pairs as the card has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marks(u8);
+
+impl Marks {
+    /// It was drawn from the endpoint's reservation.
+    pub(crate) const DRAWN: Self = Self(1 << 0);
+    /// Its state in the gates is to be read.
+    pub(crate) const TO_READ: Self = Self(1 << 1);
+    /// The host is to be told that it is connected.
+    pub(crate) const TELL_CONNECTED: Self = Self(1 << 2);
+    /// It is being read for a look.
+    pub(crate) const LOOKS: Self = Self(1 << 3);
+
+    pub(crate) const fn has(self, mark: Self) -> bool {
+        self.0 & mark.0 != 0
+    }
+
+    pub(crate) const fn put(&mut self, mark: Self) {
+        self.0 |= mark.0;
+    }
+
+    /// Takes a mark away. Whether it was there.
+    pub(crate) const fn take(&mut self, mark: Self) -> bool {
+        let had = self.has(mark);
+        self.0 &= !mark.0;
+        had
+    }
+}
+
 /// A pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
@@ -65,13 +95,8 @@ pub(crate) struct Pair {
     pub(crate) is_offer: bool,
     /// Its descriptors.
     pub(crate) run: Run,
-    /// It was drawn from the endpoint's reservation.
-    pub(crate) drawn: bool,
-    /// Its state in the gates is to be read.
-    pub(crate) to_read: bool,
-    /// The host is to be told that it is connected,
-    pub(crate) tell_connected: bool,
-    /// or by which event it has ended or was refused.
+    pub(crate) marks: Marks,
+    /// The host is to be told by this event how it has ended, or that it was refused.
     pub(crate) tell_end: Option<Cause>,
     /// What is thought of its peer, and if that has failed, why.
     pub(crate) peer_state: PeerState,
@@ -80,8 +105,6 @@ pub(crate) struct Pair {
     pub(crate) next_look: u32,
     /// Looks since a frame of its peer came.
     pub(crate) silent: u16,
-    /// It is being read for a look.
-    pub(crate) looks: bool,
     /// Number of the last notice to its peer, and of the last one of its peer that was carried out.
     pub(crate) notices: u16,
     pub(crate) notices_seen: u16,
@@ -117,15 +140,12 @@ impl Pair {
             initiated: false,
             is_offer: false,
             run: Run { first: 0, log2: 0 },
-            drawn: false,
-            to_read: false,
-            tell_connected: false,
+            marks: Marks(0),
             tell_end: None,
             peer_state: PeerState::Unknown,
             failure: FailureCause::None,
             next_look: 0,
             silent: 0,
-            looks: false,
             notices: 0,
             notices_seen: 0,
         }

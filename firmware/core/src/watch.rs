@@ -14,7 +14,7 @@ use crate::argument::{Refusal, narrow};
 use crate::card::{Break, Card};
 use crate::connection::{self, State};
 use crate::firmware::Firmware;
-use crate::pair::Held;
+use crate::pair::{Held, Marks};
 use crate::repeat::is_reached;
 use abi::mailbox::{AuditKind, FailureCause, PeerState, WatchPeers};
 use abi::times::WATCH_INTERVAL_LEAST;
@@ -219,7 +219,8 @@ impl<C: Card> Firmware<C> {
                 let late = self.card.random() % (watch.interval / 4);
                 let pair = &mut self.pairs[index];
                 pair.next_look = now.wrapping_add(watch.interval + late);
-                (pair.to_read, pair.looks) = (true, true);
+                pair.marks.put(Marks::TO_READ);
+                pair.marks.put(Marks::LOOKS);
                 self.mark(index);
             }
             let next = self.pairs[index].next_look;
@@ -233,7 +234,7 @@ impl<C: Card> Firmware<C> {
 
     /// The gates have said whether a frame of the peer has come since they were asked last.
     pub(crate) fn looked(&mut self, index: usize, heard: bool) {
-        let looks = core::mem::take(&mut self.pairs[index].looks);
+        let looks = self.pairs[index].marks.take(Marks::LOOKS);
         if heard {
             return self.peer_heard(index);
         }
