@@ -125,6 +125,8 @@ codes! {
         /// The peer of `pair` has failed, the program hasn't acknowledged that, and a receive from any source is posted, which may wait for nothing. The host library raises it,
         /// no card: its sticky bit is never set.
         PeerFailedPending = 15,
+        /// The peer of `pair` has said that messages are revoked, and the endpoint believes its peers. `info` is the number by which `ReadRevoked` tells which.
+        Revoked = 16,
     }
 }
 

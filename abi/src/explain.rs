@@ -212,6 +212,10 @@ explanations! {
         PeerFailedPending:
             "See the event `PeerFailed`, which came before it or was lost. The library tells it once for each such peer, as soon as a receive from any source is posted.",
             "Wait on, if another peer may send what the receive waits for, or cancel it. `acknowledge_failures` says that the program knows.";
+        Revoked:
+            "The peer's host gave `TellRevoked`. It is told once, however many peers say the same, until it is forgotten.",
+            "`ReadRevoked` says which messages of which group, and whether the gates refuse them already. The program ends what is pending of them, as `revoke` does, and \
+             takes the rule over by it.";
         Signal:
             "The peer's host gave `Signal`.",
             "Whatever the two processes have agreed that the word means.";

@@ -29,6 +29,8 @@ constants! {
         NO_ENDPOINT: u32 = u32::MAX;
         /// The id of no pair.
         NO_PAIR: u32 = u32::MAX;
+        /// The id of no rule.
+        NO_RULE: u32 = u32::MAX;
         /// Bits of the number of a job.
         JOB_BITS: u32 = 24;
         /// `chosen` of `SetPairTimes`: the time-out.
@@ -143,6 +145,15 @@ codes! {
         RevokePeer = 33,
         /// Answered when every access of host memory that was allowed before it has ended.
         Fence = 34,
+        /// Tells chosen peers that messages of a group are revoked. Answered at once; the firmware tells each, again until it answers. `Busy` while four failures and
+        /// revocations are being told of.
+        TellRevoked = 40,
+        /// Reads which messages peers of an endpoint have said to be revoked. It asks nobody else.
+        ReadRevoked = 41,
+        /// Forgets one of them, and the rule that the firmware has set by it, if the host hasn't taken that over by `SetRule`.
+        ForgetRevoked = 42,
+        /// Names a group: what a member of it says to be revoked the firmware has the gates refuse, by a rule. It replaces the group of this name.
+        NameGroup = 43,
     }
 }
 
@@ -515,7 +526,8 @@ words! {
         /// Cycles without a sign of life before a peer is taken to have failed: twice the interval or more, and less than 2^31; 0 with an interval of 0. What counts is
         /// the looks that fit into it: all of them, and one more, must find the peer silent.
         timeout: u32,
-        /// 1: a connected peer of the endpoint that says that another has failed (`TellFailed`) is believed. 0: it isn't.
+        /// 1: a connected peer of the endpoint that says that another has failed (`TellFailed`), or that messages are revoked (`TellRevoked`), is believed. 0: it
+        /// isn't.
         believe: u32,
     }
     /// Argument of `ReadFailed`.
@@ -537,6 +549,60 @@ words! {
         /// Bit k: the peer of the pair at place k is told, for k below 64. Pairs that aren't connected, and those of other endpoints, are passed over.
         low: u64,
         /// The same for places from 64 on.
+        high: u64,
+    }
+    /// Argument of `TellRevoked`.
+    TellRevoked {
+        /// Local endpoint.
+        endpoint: u32,
+        /// The program's name for the group, the same at all members.
+        tag: u32,
+        /// Context.
+        context: u32,
+        /// Match bits.
+        match_bits: u64,
+        /// Of these, those that have to agree.
+        mask: u64,
+        /// Bit k: the peer of the pair at place k is told, for k below 64. Pairs that aren't connected, and those of other endpoints, are passed over.
+        low: u64,
+        /// The same for places from 64 on.
+        high: u64,
+    }
+    /// Argument of `ReadRevoked` and `ForgetRevoked`.
+    RevokedNumber {
+        /// Local endpoint.
+        endpoint: u32,
+        /// `ReadRevoked`: the first of the endpoint from this number on is asked for; 0: the first of all. `ForgetRevoked`: its number.
+        number: u32,
+    }
+    /// Answer of `ReadRevoked`.
+    ToldRevocation {
+        /// Its number, by which the event `Revoked` names it: 1 or more, and later ones have higher ones. 0: there is none from the number asked for on, and the rest is
+        /// zero.
+        number: u32,
+        /// Id of the pair whose peer has told it.
+        pair: u32,
+        /// The peer's name for the group.
+        tag: u32,
+        /// Context.
+        context: u32,
+        /// Match bits, those of `mask` alone.
+        match_bits: u64,
+        /// Of these, those that have to agree.
+        mask: u64,
+        /// Id of the rule by which the gates refuse these messages, of the group that `NameGroup` has given this name. `NO_RULE`: they don't. No group with that
+        /// peer has this name, the card has no rule free for it, or none at all.
+        rule: u32,
+    }
+    /// Argument of `NameGroup`.
+    NameGroup {
+        /// Local endpoint.
+        endpoint: u32,
+        /// The program's name for the group, the same at all members.
+        tag: u32,
+        /// The group, all of them open pairs of the endpoint: a bit for each of the places 0 to 63,
+        low: u64,
+        /// and 64 to 127. None at all: the name is forgotten.
         high: u64,
     }
     /// Argument of `Signal`.
@@ -728,6 +794,10 @@ layouts! {
     Revoke: RemoteKey => Nothing,
     RevokePeer: Pair => Nothing,
     Fence: Nothing => Nothing,
+    TellRevoked: TellRevoked => Nothing,
+    ReadRevoked: RevokedNumber => ToldRevocation,
+    ForgetRevoked: RevokedNumber => Nothing,
+    NameGroup: NameGroup => Nothing,
 }
 
 codes! {
@@ -884,12 +954,14 @@ codes! {
         AccessRefused = 17,
         /// A peer was taken to have failed; `object` is the pair, `info` the [`FailureCause`].
         PeerFailed = 18,
-        /// A peer said that another one has failed, and wasn't believed; `object` is the pair of the one that said so.
+        /// A peer said that another one has failed, or that messages are revoked, and wasn't believed; `object` is the pair of the one that said so.
         NotBelieved = 19,
         /// The random source failed a health test, so that no more keys are made; `info` is 1 for the repetition count and 2 for the adaptive proportion.
         EntropyFailed = 20,
         /// All remote keys of a pair's peer were revoked; `object` is the pair.
         PeerRevoked = 21,
+        /// A peer said that messages are revoked, and there was no room to keep it: it is asked to say so again. `object` is the pair, `info` the context.
+        RevocationNotKept = 30,
     }
 }
 

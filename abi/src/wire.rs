@@ -90,7 +90,7 @@ codes! {
         Signal = 8,
         /// Management: another peer of the sender has failed. `word` is its [`EndpointAddress`](crate::address::EndpointAddress).
         PeerFailed = 9,
-        /// Management: answer to `Alive`, `Signal` and `PeerFailed`, by `transaction`.
+        /// Management: answer to `Alive`, `Signal`, `PeerFailed` and `Revoked`, by `transaction`.
         NoticeDone = 10,
         /// Management: the coordinator of a drain asks for a `DrainReport`. `word` is the set of members that it takes to have failed, a bit for each rank.
         DrainAsk = 11,
@@ -100,6 +100,9 @@ codes! {
         DrainCommit = 13,
         /// Management: how far a member of a drain has come: [`DrainReport`] in bits 3:0 of `reason`.
         DrainReport = 14,
+        /// Management: messages of a group that the receiver is of are revoked. `incarnation` is the group's name, `detail` the context, `word` the match bits, and
+        /// `nonce` and `peer_nonce` are the low and the high half of their mask.
+        Revoked = 20,
     }
 }
 
@@ -130,13 +133,13 @@ macro_rules! management_body_layout {
                 /// `ConnectRefuse`: [`ConnectReason`](crate::mailbox::ConnectReason). Drains: [`DRAIN_ASKS`](crate::wire::DRAIN_ASKS) and
                 /// [`DRAIN_ANNOUNCES`](crate::wire::DRAIN_ANNOUNCES), and of a `DrainReport` the [`DrainReport`](crate::wire::DrainReport).
                 reason: u8 = 8,
-                /// Detail of the reason. Drains: the context.
+                /// Detail of the reason. Drains and `Revoked`: the context.
                 detail: u16 = 16,
                 /// Handshake, `Disconnect` and its answer: number of the handshake, drawn at random by the initiator and repeated in every frame of it. `Alive`, `Signal`,
-                /// `PeerFailed`: a number that the sender counts up for each pair, from 1; `NoticeDone` repeats it. Drains: the tag.
+                /// `PeerFailed`, `Revoked`: a number that the sender counts up for each pair, from 1; `NoticeDone` repeats it. Drains: the tag.
                 transaction: u32 = 32,
                 /// Random word of this incarnation of the sender's endpoint: tells a second connection from one of a card that has forgotten its epoch.
-                /// Drains: number of the round.
+                /// Drains: number of the round. `Revoked`: the tag.
                 incarnation: u32 = 32,
                 /// Envelopes that the sender grants. `DrainReport`: rank of who proposed what was accepted.
                 credits: u8 = 8,
@@ -144,9 +147,9 @@ macro_rules! management_body_layout {
                 version: u8 = 8,
                 /// Greatest epoch of the receiver's endpoint that the sender remembers; 0 if none.
                 remembered_epoch: u16 = 16,
-                /// Sender's half of the cookie.
+                /// Sender's half of the cookie. `Revoked`: bits 31:0 of the mask.
                 nonce: u32 = 32,
-                /// Receiver's half of the cookie, once it is known; else zero.
+                /// Receiver's half of the cookie, once it is known; else zero. `Revoked`: bits 63:32 of the mask.
                 peer_nonce: u32 = 32,
                 /// Incarnation of the receiver's endpoint that belongs to `remembered_epoch`.
                 remembered_incarnation: u32 = 32,
@@ -154,7 +157,7 @@ macro_rules! management_body_layout {
                 job: u32 = 24,
                 /// Zero.
                 reserved0: u8 = 8,
-                /// `Signal`, `PeerFailed`, drains: what is said. Handshake, but for `ConnectRefuse`: in bits 31:0 the sender's clock, in bits 63:32 the receiver's, as that of the
+                /// `Signal`, `PeerFailed`, `Revoked`, drains: what is said. Handshake, but for `ConnectRefuse`: in bits 31:0 the sender's clock, in bits 63:32 the receiver's, as that of the
                 /// last frame of it here said and has gone on since; of a `ConnectRequest` only the first. Else zero.
                 word: u64 = 64,
             }

@@ -14,13 +14,15 @@ use abi::control::Counter;
 use abi::control::{GRANT_SHARED, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_WRITE};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
-    Accept, Command, ConnectPair, DomainId, EndpointId, Grant, NO_ENDPOINT, Nothing, OpenEndpoint,
-    OpenPair, PairId, RegionKey, RegisterRegion, RemoteKey, Words, id_index,
+    Accept, Command, ConnectPair, DomainId, EndpointId, Grant, NO_ENDPOINT, NameGroup, Nothing,
+    OpenEndpoint, OpenPair, PairId, RegionKey, RegisterRegion, RemoteKey, WatchPeers, Words,
+    id_index,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
 use abi::wire::{
-    ETHERTYPE_FIELD, FrameHeader, FrameType, HEADER_BYTES, MANAGEMENT_BYTES, VERSION, split_mac,
+    ETHERTYPE_FIELD, FrameHeader, FrameType, HEADER_BYTES, MANAGEMENT_BYTES, ManagementBody,
+    ManagementKind, VERSION, split_mac,
 };
 use card_model::matching::Sizes;
 use card_model::memory::Pieces;
@@ -28,6 +30,22 @@ use card_model::{CardSizes, InTurn, Managed, link};
 use firmware_core::Firmware;
 use host_driver::{EndpointAddress, PairAddress};
 use std::collections::BTreeMap;
+
+/// Types of the gates' frames, and of the firmware's.
+const GATES_FRAMES: [FrameType; 6] = [
+    FrameType::Eager,
+    FrameType::Put,
+    FrameType::Acknowledge,
+    FrameType::PairFailed,
+    FrameType::Ask,
+    FrameType::PairClosed,
+];
+const FIRMWARE_FRAMES: [FrameType; 2] = [FrameType::Handshake, FrameType::Management];
+
+const _: () = assert!(
+    GATES_FRAMES.len() + FIRMWARE_FRAMES.len() == FrameType::ALL.len(),
+    "a frame of a type that no target makes"
+);
 
 /// A card of the model under the real decisions of the firmware.
 type Card = Firmware<Managed<Pieces>>;
@@ -166,24 +184,107 @@ fn connected() -> (Card, PairId, u32, u32) {
     (card, pair, cookie, domain)
 }
 
+/// Header of a frame of the peer.
+fn from_peer(pair: PairId, cookie: u32) -> FrameHeader {
+    let (source_mac_low, source_mac_high) = split_mac(MACS[1]);
+    FrameHeader {
+        destination_mac: MACS[0],
+        source_mac_low,
+        source_mac_high,
+        ethertype: ETHERTYPE_FIELD,
+        version: VERSION,
+        destination_pair: id_index(pair.pair),
+        destination_epoch: pair.epoch as u16,
+        source_epoch: 1,
+        cookie,
+        ..FrameHeader::default()
+    }
+}
+
+/// The peer is believed, and of a group whose name is 0.
+fn trust(card: &mut Card, pair: PairId) {
+    let watch = WatchPeers {
+        endpoint: pair.endpoint,
+        believe: 1,
+        ..WatchPeers::default()
+    };
+    let Nothing {} = give(card, Command::WatchPeers, &watch);
+    let group = NameGroup {
+        endpoint: pair.endpoint,
+        low: 1 << id_index(pair.pair),
+        ..NameGroup::default()
+    };
+    let Nothing {} = give(card, Command::NameGroup, &group);
+}
+
+/// The peer says that messages are revoked: number 1.
+fn revoke(card: &mut Card, pair: PairId, cookie: u32) {
+    trust(card, pair);
+    let body = ManagementBody {
+        kind: ManagementKind::Revoked.code(),
+        transaction: 1,
+        ..ManagementBody::default()
+    };
+    let body: Vec<u8> = body
+        .to_words()
+        .iter()
+        .flat_map(|w| w.to_le_bytes())
+        .collect();
+    let header = FrameHeader {
+        frame_type: FrameType::Management.code(),
+        payload_length: body.len() as u16,
+        message_length: body.len() as u64,
+        ..from_peer(pair, cookie)
+    };
+    card.card().gates.frame_in(link::seal(&header, &body));
+    settle(card);
+}
+
+/// A region of the domain.
+fn registered(card: &mut Card, domain: u32) -> RegionKey {
+    let rights = RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE | RIGHT_REMOTE_WRITE;
+    let register = RegisterRegion {
+        domain,
+        rights: rights.into(),
+        address: SLOTS,
+        length: 64,
+    };
+    give(card, Command::RegisterRegion, &register)
+}
+
+/// The key by which the peer of the pair may write a region.
+fn grant(card: &mut Card, pair: PairId, region: RegionKey) -> RemoteKey {
+    let grant = Grant {
+        region: region.key,
+        pair: pair.pair,
+        rights: RIGHT_REMOTE_WRITE.into(),
+        flags: GRANT_SHARED.into(),
+        offset: 0,
+        length: 64,
+    };
+    give(card, Command::Grant, &grant)
+}
+
 /// Frames from the wire, raw ones and such as are right but for what the bytes say. Returns how many were taken for good.
 pub fn frames(bytes: &[u8]) -> u32 {
-    let (mut card, pair, cookie, _) = connected();
-    let (source_mac_low, source_mac_high) = split_mac(MACS[1]);
+    let (mut card, pair, cookie, domain) = connected();
+    let region = registered(&mut card, domain);
+    let RemoteKey { key } = grant(&mut card, pair, region);
+    trust(&mut card, pair);
     let mut reader = Reader(bytes);
     while !reader.is_empty() {
         let what = reader.byte();
         let firmwares = what & 6 == 6;
-        let types = [
-            FrameType::Eager,
-            FrameType::Acknowledge,
-            FrameType::Ask,
-            FrameType::Handshake,
-            FrameType::Management,
-        ];
+        let at = usize::from(what >> 3);
         let frame_type = match firmwares {
-            true => types[3 + usize::from(what >> 3 & 1)],
-            false => types[usize::from(what >> 3) % 3],
+            true => FIRMWARE_FRAMES[at % FIRMWARE_FRAMES.len()],
+            // The pair ends with what says so: seldom.
+            false => match GATES_FRAMES[at % GATES_FRAMES.len()] {
+                FrameType::PairFailed | FrameType::PairClosed if reader.byte() % 16 != 0 => {
+                    FrameType::Eager
+                }
+                frame_type => frame_type,
+            },
         };
         let body = reader.bytes(EAGER_MAX + 64);
         if what & 1 == 1 {
@@ -194,21 +295,22 @@ pub fn frames(bytes: &[u8]) -> u32 {
         let mut body = body.to_vec();
         if firmwares {
             body.resize(MANAGEMENT_BYTES, 0);
+            // Most say something.
+            let kind = usize::from(reader.byte());
+            if let Some(kind) = ManagementKind::ALL.get(kind % (ManagementKind::ALL.len() + 4)) {
+                body[0] = kind.code();
+            }
         }
         let header = FrameHeader {
-            destination_mac: MACS[0],
-            source_mac_low,
-            source_mac_high,
-            ethertype: ETHERTYPE_FIELD,
-            version: VERSION,
             frame_type: frame_type.code(),
-            destination_pair: id_index(pair.pair),
-            destination_epoch: pair.epoch as u16,
-            source_epoch: 1,
-            cookie,
             payload_length: body.len() as u16,
             message_length: body.len() as u64,
-            ..FrameHeader::default()
+            // A put names memory that the peer may write, and little of it.
+            match_bits: match frame_type {
+                FrameType::Put => key,
+                _ => 0,
+            },
+            ..from_peer(pair, cookie)
         };
         // Some of its words are others.
         let mut words = header.to_words();
@@ -245,6 +347,7 @@ fn likely(name: &str, byte: u8) -> Option<u32> {
         "rights" => u32::from(byte % 32),
         "address" => SLOTS as u32,
         "tag" | "round" => 1,
+        "low" | "high" | "mask" | "match_bits" => 0,
         // A group of nobody else.
         _ if name.starts_with("places") => u32::MAX,
         "credits" | "remote_credits" | "pairs" | "length" => 1 + u32::from(byte % 8),
@@ -255,32 +358,19 @@ fn likely(name: &str, byte: u8) -> Option<u32> {
 /// Commands from the host. Their arguments are words of earlier answers, numbers that mean something somewhere, or anything. Returns a bit for each that
 /// was carried out.
 pub fn commands(bytes: &[u8]) -> u64 {
-    let (mut card, pair, _, domain) = connected();
+    let (mut card, pair, cookie, domain) = connected();
+    revoke(&mut card, pair, cookie);
     let mut reader = Reader(bytes);
     // What was last answered under a name.
-    let rights = RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE | RIGHT_REMOTE_WRITE;
-    let register = RegisterRegion {
-        domain,
-        rights: rights.into(),
-        address: SLOTS,
-        length: 64,
-    };
-    let region: RegionKey = give(&mut card, Command::RegisterRegion, &register);
-    let grant = Grant {
-        region: region.key,
-        pair: pair.pair,
-        rights: RIGHT_REMOTE_WRITE.into(),
-        flags: GRANT_SHARED.into(),
-        offset: 0,
-        length: 64,
-    };
-    let RemoteKey { key } = give(&mut card, Command::Grant, &grant);
+    let region = registered(&mut card, domain);
+    let RemoteKey { key } = grant(&mut card, pair, region);
     let mut latest = BTreeMap::from([
         (("region", 1), [region.key, 0]),
         (("key", 2), [key as u32, (key >> 32) as u32]),
         (("pair", 1), [pair.pair, 0]),
         (("endpoint", 1), [pair.endpoint, 0]),
         (("domain", 1), [domain, 0]),
+        (("number", 1), [1, 0]),
     ]);
     let (mut done, mut answers) = (0_u64, vec![0, pair.pair, pair.endpoint]);
     while !reader.is_empty() {

@@ -1,8 +1,8 @@
-//! A context that is given up while another goes on: `cargo run -p host-driver --example revoke`.
+//! A context that is given up while another goes on, because a peer says so: `cargo run -p host-driver --example revoke`.
 
 mod support;
 
-use host_driver::{Group, MessageSet, TaggedReceive, WcStatus};
+use host_driver::{Group, MessageSet, TaggedReceive, WaitError, WatchOptions, WcStatus};
 use support::{PATIENCE, Result, able, connected_over};
 
 pub(crate) fn main() -> Result<()> {
@@ -15,9 +15,22 @@ pub(crate) fn main() -> Result<()> {
         .post_tagged_recv(1, &b.receive(7), b.buffer(&[0; 8])?)?;
     b.endpoint.post_tagged_recv(2, &other, b.buffer(&[0; 8])?)?;
 
-    let peers = Group::new(&b.endpoint, &[(1, b.pair)], 0)?;
+    // The group has the same name at all members, and the card may act on what they say of it.
+    let (name, peers) = (77, Group::new(&b.endpoint, &[(1, b.pair)], 0)?);
+    b.endpoint.name_group(name, &peers)?;
+    b.endpoint.watch_peers(WatchOptions {
+        believe_peers: true,
+        ..WatchOptions::OFF
+    })?;
+
     let context = MessageSet::of_context(0);
-    let revoked = b.endpoint.revoke(&peers, &context, PATIENCE)?;
+    a.endpoint.tell_revoked(name, &context, &[a.pair])?;
+    // Who waits is called out of it, and ends what is pending.
+    assert_eq!(b.cq.wait(PATIENCE).err(), Some(WaitError::Interrupted));
+    let told = b.endpoint.revoked()?[0];
+    assert_eq!((told.tag, told.messages), (name, context));
+    while b.endpoint.poll_event()?.is_some() {}
+    let revoked = b.endpoint.revoke(&peers, &told.messages, PATIENCE)?;
     println!("{} receive was pending", revoked.swept.receives);
     assert_eq!(b.cq.wait(PATIENCE)?.status, WcStatus::Revoked);
 

@@ -39,6 +39,8 @@ bitflags::bitflags! {
         const DRAIN = 1 << Cause::Drain.code();
         /// [`Cause::PeerFailedPending`], which no card raises.
         const PEER_FAILED_PENDING = 1 << Cause::PeerFailedPending.code();
+        /// [`Cause::Revoked`].
+        const REVOKED = 1 << Cause::Revoked.code();
     }
 }
 

@@ -99,6 +99,7 @@ mod protection;
 mod query;
 mod region;
 mod request_queue;
+mod revoked;
 mod ring;
 mod rules;
 mod send_limits;
@@ -140,6 +141,7 @@ pub use query::{
     RequestState,
 };
 pub use region::{Access, Buffer, MemoryRegion, RegionInUse};
+pub use revoked::ToldRevocation;
 pub use rules::{Revocation, RevokeError, Rule};
 pub use send_limits::SendLimits;
 pub use shared::{Gather, Payload, SendBuffer, SharedBuffer};

@@ -22,7 +22,8 @@ pub struct WatchOptions {
     pub interval: u32,
     /// Without a sign of life, before a peer is taken to have failed: twice the interval or more.
     pub timeout: u32,
-    /// Whether a connected peer that says that another has failed is believed.
+    /// Whether a connected peer is believed that says that another has failed ([`tell_failed`](Endpoint::tell_failed)), or that messages are revoked
+    /// ([`tell_revoked`](Endpoint::tell_revoked)).
     pub believe_peers: bool,
 }
 
@@ -123,7 +124,8 @@ impl Endpoint {
     /// connected are passed over.
     ///
     /// # Errors
-    /// [`CommandError`]: `NotFound` if one of the pairs isn't open; `Refused` with `InvalidArgument` if the peer hasn't failed, with `Busy` while four others are being told of.
+    /// [`CommandError`]: `NotFound` if one of the pairs isn't open; `Refused` with `InvalidArgument` if the peer hasn't failed, with `Busy` while four failures and revocations
+    /// are being told of.
     pub fn tell_failed(&self, failed: Pair, to: &[Pair]) -> Result<(), CommandError> {
         let (mut commands, (failed, bits)) = self.commands_for(|own| {
             let mut bits = 0_u128;

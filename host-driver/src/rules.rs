@@ -5,6 +5,8 @@
 //!  restore ─► ClearRule ─► sends are taken again
 //! ```
 //!
+//! A rule that the card has set by a peer's word (`revoked.rs`) is taken over by the same `SetRule`, and cleared as any other.
+//!
 //! The card looks a rule up where messages and requests of the list ring enter. A send it doesn't look at: the library refuses it, and the peer's
 //! rule drops it if the peer has one.
 
@@ -81,7 +83,7 @@ impl Endpoint {
     /// Revokes messages of a group: from now on what receives or sends them is refused with [`Revoked`](crate::WcStatus::Revoked) or
     /// [`PostError::Revoked`](crate::PostError::Revoked), and those that still come are dropped, with their credits returned. What is pending of them completes as
     /// `Revoked`, and what had come and waits is discarded; what had matched, or left, ends as it ends. (ULFM's `MPI_Comm_revoke`, as far as it concerns this
-    /// process: it tells the others.)
+    /// process: [`tell_revoked`](Self::tell_revoked) tells the others.)
     ///
     /// A receive or a probe from any source is revoked with its endpoint's group, whoever else is in it. One whose ignore bits overlap `mask` isn't: it may be for
     /// other messages.

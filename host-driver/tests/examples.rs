@@ -238,7 +238,7 @@ fn every_page_of_a_verb_leads_to_an_example() {
 }
 
 /// Files of the library that what a program calls is in.
-const CALLS: [&str; 24] = [
+const CALLS: [&str; 25] = [
     include_str!("../src/claimed.rs"),
     include_str!("../src/completion.rs"),
     include_str!("../src/connection.rs"),
@@ -259,6 +259,7 @@ const CALLS: [&str; 24] = [
     include_str!("../src/pair.rs"),
     include_str!("../src/query.rs"),
     include_str!("../src/region.rs"),
+    include_str!("../src/revoked.rs"),
     include_str!("../src/rules.rs"),
     include_str!("../src/send_limits.rs"),
     include_str!("../src/sweep.rs"),

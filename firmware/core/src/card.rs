@@ -276,6 +276,22 @@ names! {
         TimesUnbounded,
         /// The gates aren't told of times that the host chooses once they know the pair.
         TimesNotTold,
+        /// Each peer that says that messages are revoked is kept and told to the host, whoever has said so before.
+        RevocationToldAgain,
+        /// One endpoint may have all places for revocations, and all rules.
+        RevocationsUnshared,
+        /// The gates aren't told what a peer says to be revoked.
+        ToldRuleNotSet,
+        /// A peer that isn't of a group may revoke its messages.
+        StrangersBelieved,
+        /// The host gets another rule, though a peer's word has set the same.
+        ToldRuleNotTakenOver,
+        /// The rule of a revocation that is forgotten stays.
+        ForgottenRuleKept,
+        /// What was told an endpoint stays when that is closed, and is told the next in its place.
+        RevocationsOutlive,
+        /// A pair is of the groups that the one before in its place was of.
+        PlaceStaysMember,
     }
 }
 

@@ -10,9 +10,11 @@ use crate::connection::{Cause, State};
 use crate::endpoint::{Endpoint, EndpointState, Rings, Stage, rings};
 use crate::firmware::{Firmware, UnderWay};
 use crate::grant::REMOTE_RIGHTS;
+use crate::notice::Said;
 use crate::pair::{Held, Marks, Pair, Room};
 use crate::peers::Peer;
 use crate::region::{Region, RegionState};
+use crate::revoked::Revocation;
 use crate::rule::{self, Rule, RuleState};
 use crate::table;
 use crate::watch::Watch;
@@ -27,14 +29,14 @@ use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS};
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
     CounterId, CounterValue, Disconnect, DomainId, DrainName, DrainStatus, EndpointId, FailedPeers,
-    FailureCause, Identity, JOB_BITS, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, PairCounterId,
-    PairId, PairState, PairStatus, PeerState, RegionKey, RegisterRegion, Reserve, RuleId, SetRule,
-    Signal, TellFailed, WatchPeers, Words, id_generation, id_index, reason_word,
+    FailureCause, Identity, JOB_BITS, NO_ENDPOINT, NameGroup, Nothing, OpenEndpoint, OpenPair,
+    PairCounterId, PairId, PairState, PairStatus, PeerState, RegionKey, RegisterRegion, Reserve,
+    RevokedNumber, RuleId, SetRule, Signal, TellFailed, TellRevoked, ToldRevocation, WatchPeers,
+    Words, id_generation, id_index, reason_word,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
 use abi::times::{CONNECT_TIMEOUT, DRAIN_TIMEOUT, TELL_TIMEOUT};
-use abi::wire::ManagementKind;
 
 /// What the host's command waits for.
 #[derive(Clone, Copy)]
@@ -67,7 +69,6 @@ pub(crate) enum Job {
     },
     SetRule {
         index: usize,
-        setup: RuleSetup,
     },
     ClearRule {
         index: usize,
@@ -199,6 +200,10 @@ impl<C: Card> Firmware<C> {
             Some(Command::Revoke) => self.run(arguments, Self::revoke),
             Some(Command::RevokePeer) => self.run(arguments, Self::revoke_peer),
             Some(Command::Fence) => self.run(arguments, Self::fence),
+            Some(Command::TellRevoked) => self.run(arguments, Self::tell_revoked),
+            Some(Command::ReadRevoked) => self.run(arguments, Self::command_read_revoked),
+            Some(Command::ForgetRevoked) => self.run(arguments, Self::command_forget_revoked),
+            Some(Command::NameGroup) => self.run(arguments, Self::command_name_group),
         }
     }
 
@@ -265,10 +270,6 @@ impl<C: Card> Firmware<C> {
             {
                 self.regions[index].state = RegionState::Setting;
                 self.request(Operation::RegionSet, index as u16, &setup.to_words());
-            }
-            Job::SetRule { index, setup } if self.rules[index].state == RuleState::Waiting => {
-                self.rules[index].state = RuleState::Setting;
-                self.request(Operation::RuleSet, index as u16, &setup.to_words());
             }
             Job::QueryPair { index } => self.request(Operation::PairRead, index as u16, &[]),
             Job::ReadCounter { counter } => {
@@ -349,7 +350,7 @@ impl<C: Card> Firmware<C> {
             Job::DeregisterRegion { index } if self.regions[index].state == RegionState::Free => {
                 self.answer_with(Ok(Nothing {}));
             }
-            Job::SetRule { index, .. } if self.rules[index].state == RuleState::Used => {
+            Job::SetRule { index } if self.rules[index].state == RuleState::Used => {
                 let rule = self.rules[index].id(index);
                 self.answer_with(Ok(RuleId { rule }));
             }
@@ -374,7 +375,7 @@ impl<C: Card> Firmware<C> {
                 self.want(index, Held::Absent);
             }
             Job::RegisterRegion { index, .. } => self.forget_region(index),
-            Job::SetRule { index, .. } => self.forget_rule(index),
+            Job::SetRule { index } => self.rules[index].forget(),
             _ => self.grant_is_late(),
         }
         self.answer_with(Err::<Nothing, _>(Refusal::new(
@@ -604,6 +605,7 @@ impl<C: Card> Firmware<C> {
             pair.marks.put(Marks::DRAWN);
         }
         self.pairs[index] = pair;
+        self.leaves_groups(index);
         self.go(index, cause, state);
         Ok(index)
     }
@@ -820,10 +822,42 @@ impl<C: Card> Firmware<C> {
         }
         let (endpoint, peer) = (pair.endpoint, pair.peer);
         let to = PairBits::from_words(told.low, told.high);
-        match self.tell_failed(endpoint, peer, to) {
+        match self.begin_telling(endpoint, Said::PeerFailed(peer), to) {
             true => Ok(Outcome::Done(Nothing {})),
             false => Err(BUSY),
         }
+    }
+
+    fn tell_revoked(&mut self, told: TellRevoked) -> Served<Nothing> {
+        let endpoint = self.endpoint(told.endpoint)?;
+        let context = narrow(told.context, 2)?;
+        let said = Revocation::new(told.tag, context, told.match_bits, told.mask);
+        let to = PairBits::from_words(told.low, told.high);
+        match self.begin_telling(endpoint as u8, Said::Revoked(said), to) {
+            true => Ok(Outcome::Done(Nothing {})),
+            false => Err(BUSY),
+        }
+    }
+
+    fn command_read_revoked(&mut self, read: RevokedNumber) -> Served<ToldRevocation> {
+        let endpoint = self.endpoint(read.endpoint)?;
+        Ok(Outcome::Done(self.read_revoked(endpoint, read.number)))
+    }
+
+    fn command_forget_revoked(&mut self, forget: RevokedNumber) -> Served<Nothing> {
+        let endpoint = self.endpoint(forget.endpoint)?;
+        match self.forget_revoked(endpoint, forget.number) {
+            true => Ok(Outcome::Done(Nothing {})),
+            false => Err(NOT_FOUND),
+        }
+    }
+
+    fn command_name_group(&mut self, name: NameGroup) -> Served<Nothing> {
+        let endpoint = self.endpoint(name.endpoint)?;
+        self.own_pairs(endpoint, [name.low, name.high], 2)?;
+        let pairs = PairBits::from_words(name.low, name.high);
+        self.name_group(endpoint as u8, name.tag, pairs)?;
+        Ok(Outcome::Done(Nothing {}))
     }
 
     fn signal(&mut self, signal: Signal) -> Served<Nothing> {
@@ -834,7 +868,7 @@ impl<C: Card> Firmware<C> {
         if !self.has_notice(index) {
             return Err(BUSY);
         }
-        self.begin_notice(index, ManagementKind::Signal, signal.word);
+        self.begin_notice(index, Said::Signal(signal.word));
         Ok(Outcome::Done(Nothing {}))
     }
 
@@ -923,29 +957,10 @@ impl<C: Card> Firmware<C> {
         self.needs(CAPABILITY_RULES)?;
         let endpoint = self.endpoint(set.endpoint)?;
         let context = narrow(set.context, 1)?;
-        for (word, position) in [(set.low, 4), (set.high, 5)] {
-            let first = (position - 4) as usize * 64;
-            let mut left = word;
-            while left != 0 {
-                let found = self.pairs.get(first + left.trailing_zeros() as usize);
-                let own = found.is_some_and(|pair| {
-                    let of_endpoint = usize::from(pair.endpoint) == endpoint
-                        || self.card.is_broken(Break::StrangersRuled);
-                    of_endpoint && !matches!(pair.state, State::Closed | State::Closing)
-                });
-                if !own {
-                    return Err(Refusal::argument(position));
-                }
-                left &= left - 1;
-            }
-        }
+        self.own_pairs(endpoint, [set.low, set.high], 4)?;
         if set.low | set.high == 0 {
             return Err(Refusal::argument(4));
         }
-        let free = |rule: &Rule| rule.state == RuleState::Free;
-        let fresh = Rule::free(self.first_generation);
-        let index = table::free(&mut self.rules, self.sizes.rules, fresh, free)?;
-        self.rules[index].take(endpoint as u8);
         let setup = RuleSetup {
             endpoint: endpoint as u8,
             context,
@@ -955,23 +970,56 @@ impl<C: Card> Firmware<C> {
             pairs_high: set.high,
             ..RuleSetup::default()
         };
-        Ok(Outcome::Later(Job::SetRule { index, setup }))
+        if let Some(index) = self.take_over(&setup) {
+            let rule = self.rules[index].id(index);
+            return Ok(match self.rules[index].state {
+                RuleState::Used => Outcome::Done(RuleId { rule }),
+                _ => Outcome::Later(Job::SetRule { index }),
+            });
+        }
+        let index = self.take_rule(setup)?;
+        Ok(Outcome::Later(Job::SetRule { index }))
+    }
+
+    /// Takes a row for a rule, which the gates are to be told of.
+    pub(crate) fn take_rule(&mut self, setup: RuleSetup) -> Result<usize, Refusal> {
+        let free = |rule: &Rule| rule.state == RuleState::Free;
+        let fresh = Rule::free(self.first_generation);
+        let index = table::free(&mut self.rules, self.sizes.rules, fresh, free)?;
+        self.rules[index].take(setup);
+        Ok(index)
+    }
+
+    /// Checks that a group is of open pairs of an endpoint. Its words are the arguments from this position on.
+    fn own_pairs(&self, endpoint: usize, words: [u64; 2], position: u32) -> Result<(), Refusal> {
+        for (at, word) in words.into_iter().enumerate() {
+            let mut left = word;
+            while left != 0 {
+                let place = at * 64 + left.trailing_zeros() as usize;
+                let own = self.is_open_pair_of(place, endpoint)
+                    || self.pairs.get(place).is_some()
+                        && self.card.is_broken(Break::StrangersRuled);
+                if !own {
+                    return Err(Refusal::argument(position + at as u32));
+                }
+                left &= left - 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a place is that of an open pair of an endpoint.
+    pub(crate) fn is_open_pair_of(&self, place: usize, endpoint: usize) -> bool {
+        let of_endpoint = |pair: &&Pair| usize::from(pair.endpoint) == endpoint;
+        let found = self.pairs.get(place).filter(of_endpoint);
+        found.is_some_and(|pair| !matches!(pair.state, State::Closed | State::Closing))
     }
 
     fn clear_rule(&mut self, clear: RuleId) -> Served<Nothing> {
         let index = rule::find(&self.rules, clear.rule).ok_or(NOT_FOUND)?;
-        self.rules[index].state = RuleState::Clearing;
+        self.rules[index].forget();
+        self.forget_revocation_of(clear.rule);
         Ok(Outcome::Later(Job::ClearRule { index }))
-    }
-
-    /// Begins to forget a rule.
-    fn forget_rule(&mut self, index: usize) {
-        let rule = &mut self.rules[index];
-        rule.state = match rule.state {
-            // The gates have not heard of it.
-            RuleState::Waiting => RuleState::Free,
-            _ => RuleState::Clearing,
-        };
     }
 
     fn read_counter(&mut self, read: CounterId) -> Served<CounterValue> {

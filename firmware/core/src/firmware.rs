@@ -30,6 +30,7 @@ use crate::pair::{Held, Marks, Pair};
 use crate::peers::Peers;
 use crate::persistent::Persistent;
 use crate::region::{Region, RegionState, Tags};
+use crate::revoked::Revocations;
 use crate::rule::{Rule, RuleState};
 use crate::runs::Runs;
 use crate::table::Table;
@@ -165,6 +166,8 @@ pub struct Firmware<C> {
     pub(crate) replies: Deque<Reply, REPLIES>,
     pub(crate) notices: Vec<Notice, MOST_NOTICES>,
     pub(crate) tellings: Vec<Telling, MOST_TELLINGS>,
+    /// What peers have said to be revoked.
+    pub(crate) revocations: Revocations,
     pub(crate) drains: Vec<Drain, MOST_DRAINS>,
     /// A pair has left `Connected`: its drains haven't been told.
     pub(crate) pairs_left: bool,
@@ -245,6 +248,7 @@ impl<C: Card> Firmware<C> {
             replies: Deque::new(),
             notices: Vec::new(),
             tellings: Vec::new(),
+            revocations: Revocations::new(),
             drains: Vec::new(),
             pairs_left: false,
             signals: Deque::new(),
@@ -476,6 +480,8 @@ impl<C: Card> Firmware<C> {
                 self.pairs[usize::from(request.index)].times.is_due = true;
                 self.mark(request.index.into());
             }
+            // One that a command asked for is being forgotten already.
+            Operation::RuleSet => self.rules[usize::from(request.index)].forget(),
             _ => {}
         }
     }
@@ -632,6 +638,7 @@ impl<C: Card> Firmware<C> {
             *endpoint = Endpoint::closed(endpoint.generation);
             self.domains.release(domain);
             self.forget_rules_of(index as u8);
+            self.forget_revocations_of(index as u8);
             self.audit
                 .record(AuditKind::EndpointClosed, id, 0, &self.card);
         }
@@ -872,7 +879,7 @@ impl<C: Card> Firmware<C> {
         }
         match cause {
             event::Cause::PairConnected => pair.marks.put(Marks::TELL_CONNECTED),
-            event::Cause::Signal | event::Cause::Drain => {
+            event::Cause::Signal | event::Cause::Drain | event::Cause::Revoked => {
                 let (pair, generation) = (index as u16, request.generation);
                 let signal = Signalled {
                     pair,
@@ -980,11 +987,18 @@ impl<C: Card> Firmware<C> {
     // Rules
 
     fn start_for_rule(&mut self) -> bool {
-        let clearing = |rule: &Rule| rule.state == RuleState::Clearing;
-        let Some(index) = self.rules.iter().position(clearing) else {
+        let changes = |rule: &Rule| matches!(rule.state, RuleState::Waiting | RuleState::Clearing);
+        let Some(index) = self.rules.iter().position(changes) else {
             return false;
         };
-        self.request(Operation::RuleClear, index as u16, &[]);
+        let rule = &mut self.rules[index];
+        if rule.state == RuleState::Clearing {
+            self.request(Operation::RuleClear, index as u16, &[]);
+        } else {
+            rule.state = RuleState::Setting;
+            let setup = rule.setup.to_words();
+            self.request(Operation::RuleSet, index as u16, &setup);
+        }
         true
     }
 
@@ -996,15 +1010,17 @@ impl<C: Card> Firmware<C> {
             // The late answer to one that was given up.
             (state, _) => state,
         };
+        self.revocations.applies |= self.rules[index].state == RuleState::Free;
     }
 
-    /// The gates have forgotten an endpoint, and its rules with it. What they are to be told of a row they are told all the same.
+    /// The gates have forgotten an endpoint, and its rules with it. What they are to forget of a row they are told all the same.
     fn forget_rules_of(&mut self, endpoint: u8) {
         if self.card.is_broken(Break::RulesLeaked) {
             return;
         }
         for rule in self.rules.iter_mut() {
-            if rule.endpoint == endpoint && rule.state == RuleState::Used {
+            let free = matches!(rule.state, RuleState::Used | RuleState::Waiting);
+            if rule.setup.endpoint == endpoint && free {
                 rule.state = RuleState::Free;
             }
         }
@@ -1154,8 +1170,11 @@ impl<C: Card> Firmware<C> {
     // Timers
 
     fn run_timers(&mut self) -> bool {
-        let mut moved =
-            self.run_exchange_timers() | self.run_notices() | self.run_looks() | self.run_drains();
+        let mut moved = self.run_exchange_timers()
+            | self.run_notices()
+            | self.run_revocations()
+            | self.run_looks()
+            | self.run_drains();
         let elapsed = self.card.now().wrapping_sub(self.job_since);
         let late = elapsed >= CONTROL_TIMEOUT && !self.card.is_broken(Break::GatesAwaited);
         if !self.job.is_none() && late {

@@ -71,6 +71,7 @@ impl<C: Card> Firmware<C> {
                 ManagementKind::Alive
                 | ManagementKind::Signal
                 | ManagementKind::PeerFailed
+                | ManagementKind::Revoked
                 | ManagementKind::NoticeDone => self.noticed(&frame, kind),
                 ManagementKind::DrainAsk
                 | ManagementKind::DrainPropose

@@ -1,13 +1,14 @@
 //! Notices: what firmwares of two cards tell each other of a connected pair, beside making and ending it.
 //!
 //! ```text
-//!  Alive, Signal, PeerFailed ──► the peer's firmware ──► NoticeDone, with the same number
+//!  Alive, Signal, PeerFailed, Revoked ──► the peer's firmware ──► NoticeDone, with the same number
 //! ```
 //!
-//! A `Signal` or a `PeerFailed` is repeated until it is answered, and one of a pair is under way at a time. Their numbers go up by one for each pair, so that a
+//! All but `Alive` are repeated until they are answered, and one of a pair is under way at a time. Their numbers go up by one for each pair, so that a
 //! repetition is answered and not carried out again. An `Alive` is sent once: the next look sends another.
 //!
-//! Whom [`TellFailed`](abi::mailbox::Command::TellFailed) has named and no notice is under way to is in [`Telling`], and is told as room comes.
+//! Whom [`TellFailed`](abi::mailbox::Command::TellFailed) or [`TellRevoked`](abi::mailbox::Command::TellRevoked) has named and no notice is under way to is in
+//! [`Telling`], and is told as room comes.
 
 use crate::bits::PairBits;
 use crate::card::{Break, Card};
@@ -17,16 +18,47 @@ use crate::firmware::Firmware;
 use crate::peers::Peer;
 use crate::persistent::is_later;
 use crate::repeat::Repeat;
+use crate::revoked::Revocation;
 use abi::event;
 use abi::mailbox::{AuditKind, ConnectReason, FailureCause};
-use abi::wire::{FrameType, ManagementKind};
+use abi::wire::{FrameType, ManagementBody, ManagementKind};
 
 /// Notices that may be under way.
 pub const MOST_NOTICES: usize = 16;
-/// Failures that peers may be about to be told of.
+/// Failures and revocations that peers may be about to be told of.
 pub const MOST_TELLINGS: usize = 4;
 /// Signals that wait to be raised as events. While there is no room, a peer's signal isn't answered: it comes again.
 pub(crate) const SIGNALS: usize = 8;
+
+/// What a notice says.
+#[derive(Clone, Copy)]
+pub(crate) enum Said {
+    /// A word for the process at the other end.
+    Signal(u64),
+    /// This peer has failed.
+    PeerFailed(Peer),
+    /// These messages are revoked.
+    Revoked(Revocation),
+}
+
+impl Said {
+    const fn kind(&self) -> ManagementKind {
+        match self {
+            Self::Signal(_) => ManagementKind::Signal,
+            Self::PeerFailed(_) => ManagementKind::PeerFailed,
+            Self::Revoked(_) => ManagementKind::Revoked,
+        }
+    }
+
+    /// Says it in a frame of its kind.
+    const fn put(self, body: &mut ManagementBody) {
+        match self {
+            Self::Signal(word) => body.word = word,
+            Self::PeerFailed(peer) => body.word = peer.to_word(),
+            Self::Revoked(revocation) => revocation.put(body),
+        }
+    }
+}
 
 /// A notice that the peer hasn't answered.
 #[derive(Clone, Copy)]
@@ -34,17 +66,16 @@ pub(crate) struct Notice {
     pair: u16,
     generation: u16,
     number: u16,
-    kind: ManagementKind,
-    word: u64,
+    said: Said,
     /// When it is sent.
     pub(crate) repeat: Repeat,
 }
 
-/// A failure that peers are told of.
+/// A failure or a revocation that peers are told of.
 #[derive(Clone, Copy)]
 pub(crate) struct Telling {
     endpoint: u8,
-    peer: Peer,
+    said: Said,
     /// Pairs whose peers no notice has been begun to.
     to: PairBits,
 }
@@ -66,14 +97,13 @@ impl<C: Card> Firmware<C> {
     }
 
     /// Begins a notice, for which there is room.
-    pub(crate) fn begin_notice(&mut self, index: usize, kind: ManagementKind, word: u64) {
+    pub(crate) fn begin_notice(&mut self, index: usize, said: Said) {
         let number = self.next_notice(index);
         let notice = Notice {
             pair: index as u16,
             generation: self.pairs[index].generation,
             number,
-            kind,
-            word,
+            said,
             repeat: Repeat::begun(self.card.now()),
         };
         let pushed = self.notices.push(notice);
@@ -95,9 +125,9 @@ impl<C: Card> Firmware<C> {
         self.asks.insert(index);
     }
 
-    /// Begins to tell the peers of some pairs of an endpoint that `peer` has failed. False if there is no room.
-    pub(crate) fn tell_failed(&mut self, endpoint: u8, peer: Peer, to: PairBits) -> bool {
-        let telling = Telling { endpoint, peer, to };
+    /// Begins to tell the peers of some pairs of an endpoint. False if there is no room.
+    pub(crate) fn begin_telling(&mut self, endpoint: u8, said: Said, to: PairBits) -> bool {
+        let telling = Telling { endpoint, said, to };
         self.tellings.push(telling).is_ok()
     }
 
@@ -125,10 +155,10 @@ impl<C: Card> Firmware<C> {
         moved | self.tell()
     }
 
-    /// Begins a notice to somebody who is to be told of a failure. A place without a pair is passed over.
+    /// Begins a notice to somebody who is to be told. A place without a pair is passed over.
     fn tell(&mut self) -> bool {
         for k in 0..self.tellings.len() {
-            let Telling { endpoint, peer, to } = self.tellings[k];
+            let Telling { endpoint, said, to } = self.tellings[k];
             let mut from = 0;
             while let Some(index) = to.next(from) {
                 from = index + 1;
@@ -140,7 +170,7 @@ impl<C: Card> Firmware<C> {
                 }
                 self.tellings[k].to.remove(index);
                 if is_told {
-                    self.begin_notice(index, ManagementKind::PeerFailed, peer.to_word());
+                    self.begin_notice(index, said);
                 }
                 return true;
             }
@@ -157,31 +187,36 @@ impl<C: Card> Firmware<C> {
         if let Some(at) = self.notices.iter().position(|notice| notice.repeat.due) {
             self.notices[at].repeat.due = false;
             let Notice {
-                pair,
-                kind,
-                number,
-                word,
-                ..
+                pair, number, said, ..
             } = self.notices[at];
-            return Some(self.notice(pair.into(), kind, number, word));
+            let mut frame = self.notice_frame(pair.into(), said.kind(), number);
+            said.put(&mut frame.body);
+            return Some(Reply {
+                pair: Some(pair),
+                words: frame.to_words(),
+            });
         }
         while let Some(index) = self.asks.next(0) {
             self.asks.remove(index);
             if self.pairs[index].state == State::Connected {
                 let number = self.pairs[index].notices;
-                return Some(self.notice(index, ManagementKind::Alive, number, 0));
+                return Some(self.notice(index, ManagementKind::Alive, number));
             }
         }
         None
     }
 
-    fn notice(&self, index: usize, kind: ManagementKind, number: u16, word: u64) -> Reply {
+    fn notice_frame(&self, index: usize, kind: ManagementKind, number: u16) -> Frame {
         let none = ConnectReason::None;
         let mut frame = self.frame(index, FrameType::Management, kind, none, 0);
-        (frame.body.transaction, frame.body.word) = (number.into(), word);
+        (frame.body.transaction, frame.body.word) = (number.into(), 0);
+        frame
+    }
+
+    fn notice(&self, index: usize, kind: ManagementKind, number: u16) -> Reply {
         Reply {
             pair: Some(index as u16),
-            words: frame.to_words(),
+            words: self.notice_frame(index, kind, number).to_words(),
         }
     }
 
@@ -216,7 +251,7 @@ impl<C: Card> Firmware<C> {
     fn answer_notice(&mut self, index: usize, number: u16) {
         let waits = |reply: &Reply| reply.pair == Some(index as u16);
         if !self.replies.iter().any(waits) {
-            let done = self.notice(index, ManagementKind::NoticeDone, number, 0);
+            let done = self.notice(index, ManagementKind::NoticeDone, number);
             // If there is no room, the peer asks again.
             let _ = self.replies.push_back(done);
         }
@@ -240,6 +275,9 @@ impl<C: Card> Firmware<C> {
             let id = self.pairs[index].id(index);
             self.audit.record(AuditKind::NotBelieved, id, 0, &self.card);
             return true;
+        }
+        if kind == ManagementKind::Revoked {
+            return self.keep_revocation(index, Revocation::said_by(&frame.body));
         }
         let peer = Peer::from_word(word);
         for other in (0..self.pairs.len()).filter(|&other| other != index) {

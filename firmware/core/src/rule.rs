@@ -1,4 +1,4 @@
-//! Rules: which rows of the gates' table hold one, and whose it is. What a rule says the gates alone keep.
+//! Rules: which rows of the gates' table hold one, whose it is, and what it says. The host sets one, or a peer's word does (`revoked.rs`).
 //!
 //! ```text
 //!  SetRule ──► Waiting ──► Setting ──► Used ──► Clearing ──► Free
@@ -8,6 +8,7 @@
 //! The gates forget the rules of an endpoint when it is flushed, and take a pair out of every group when it is cleared: a place that is used again is in no
 //! group of before.
 
+use abi::control::RuleSetup;
 use abi::mailbox::{id_generation, id_index, object_id};
 
 /// What a row is doing.
@@ -25,12 +26,25 @@ pub(crate) enum RuleState {
     Clearing,
 }
 
+/// What a free row says.
+const NOTHING: RuleSetup = RuleSetup {
+    endpoint: 0,
+    reserved0: 0,
+    context: 0,
+    reserved1: 0,
+    match_bits: 0,
+    mask: 0,
+    pairs_low: 0,
+    pairs_high: 0,
+};
+
 /// A row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub(crate) generation: u16,
-    pub(crate) endpoint: u8,
     pub(crate) state: RuleState,
+    /// What the gates are told, as it was when the rule was made: pairs of its group may have been closed since.
+    pub(crate) setup: RuleSetup,
 }
 
 impl Rule {
@@ -38,17 +52,26 @@ impl Rule {
     pub(crate) const fn free(generation: u16) -> Self {
         Self {
             generation,
-            endpoint: 0,
             state: RuleState::Free,
+            setup: NOTHING,
         }
     }
 
     /// Takes a free row for one more rule.
-    pub(crate) fn take(&mut self, endpoint: u8) {
+    pub(crate) fn take(&mut self, setup: RuleSetup) {
         *self = Self {
             generation: self.generation.wrapping_add(1),
-            endpoint,
             state: RuleState::Waiting,
+            setup,
+        };
+    }
+
+    /// Begins to forget it.
+    pub(crate) fn forget(&mut self) {
+        self.state = match self.state {
+            // The gates have not heard of it.
+            RuleState::Free | RuleState::Waiting => RuleState::Free,
+            _ => RuleState::Clearing,
         };
     }
 

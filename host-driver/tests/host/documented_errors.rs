@@ -8,7 +8,7 @@ use host_driver::{
     DrainPolicy, Drained, Endpoint, EndpointAddress, EventFdError, Gather, Group, MessageSet,
     OpenError, Pair, PairTimes, PostError, Protection, Put, RecvWr, RemoteKey, RemoteRights,
     Request, Revocation, RevokeError, SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer,
-    Source, TaggedReceive, TaggedSend, WatchOptions, Window,
+    Source, TaggedReceive, TaggedSend, ToldRevocation, WatchOptions, Window,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -593,10 +593,50 @@ fn revoke(side: &Side, group: &Group) -> Result<Revocation, RevokeError> {
     side.endpoint.revoke(group, &context, PATIENCE)
 }
 
-const REVOKES: [Call; 1] = [|a| match revoke(a, &group_of(a)) {
-    Err(RevokeError::Command(error)) => Some(error),
-    _ => None,
-}];
+const REVOKES: [Call; 5] = [
+    |a| match revoke(a, &group_of(a)) {
+        Err(RevokeError::Command(error)) => Some(error),
+        _ => None,
+    },
+    TOLD_REVOCATIONS[0],
+    TOLD_REVOCATIONS[1],
+    TOLD_REVOCATIONS[2],
+    TOLD_REVOCATIONS[3],
+];
+
+const TOLD_REVOCATIONS: [Call; 4] = [
+    |a| {
+        let context = MessageSet::of_context(0);
+        a.endpoint.tell_revoked(1, &context, &[]).err()
+    },
+    |a| a.endpoint.name_group(1, &group_of(a)).err(),
+    |a| a.endpoint.revoked().err(),
+    |a| a.endpoint.forget_revoked(&told_revocation()).err(),
+];
+
+/// One that a peer has told another endpoint.
+fn told_revocation() -> ToldRevocation {
+    let (a, b) = connected(&fabric(), 1);
+    b.endpoint
+        .watch_peers(WatchOptions {
+            believe_peers: true,
+            ..WatchOptions::OFF
+        })
+        .unwrap();
+    let context = MessageSet::of_context(0);
+    a.endpoint.tell_revoked(1, &context, &[a.pair]).unwrap();
+    b.pause(100_000);
+    b.endpoint.revoked().unwrap()[0]
+}
+
+/// A revocation, and more, that somebody is to be told of who hears nothing.
+fn too_many_revocations() -> Names {
+    let fabric = fabric();
+    let (a, _b) = connected(&fabric, 1);
+    fabric.lose_frames(0, u32::MAX);
+    let context = MessageSet::of_context(0);
+    names(until(|| a.endpoint.tell_revoked(1, &context, &[a.pair])).expect("refused"))
+}
 
 /// The names of an error, and of the one that it carries.
 fn revoke_error(revoked: Result<Revocation, RevokeError>) -> Names {
@@ -1743,6 +1783,41 @@ const ROWS: &[Row] = &[
         a.endpoint.restore(revoked.rule).unwrap();
         names(a.endpoint.restore(revoked.rule).unwrap_err())
     }),
+    (
+        "revoke-context",
+        "`NotFound`, of `tell_revoked`, `name_group`, `revoked` and `forget_revoked`",
+        || {
+            let (a, _b) = connected(&fabric(), 1);
+            let (group, context) = (group_of(&a), MessageSet::of_context(0));
+            a.endpoint.close().unwrap();
+            all([
+                a.endpoint.tell_revoked(1, &context, &[]).err(),
+                a.endpoint.name_group(1, &group).err(),
+                a.endpoint.revoked().err(),
+                a.endpoint.forget_revoked(&told_revocation()).err(),
+            ])
+        },
+    ),
+    (
+        "revoke-context",
+        "`Refused` with `Busy`, of `tell_revoked`",
+        too_many_revocations,
+    ),
+    (
+        "revoke-context",
+        "`Refused` with `NoResource`, of `name_group`",
+        || {
+            let (a, _b) = connected(&fabric(), 1);
+            let group = group_of(&a);
+            let mut tags = 0..;
+            names(until(|| a.endpoint.name_group(tags.next().unwrap(), &group)).expect("refused"))
+        },
+    ),
+    (
+        "revoke-context",
+        "`Refused` with `NotFound`, of `forget_revoked`",
+        || asked(|a, _| a.endpoint.forget_revoked(&told_revocation()).err()),
+    ),
     (
         "revoke-context",
         "`FirmwareTimeout`, `Restarted`, `Transport`",

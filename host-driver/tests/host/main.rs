@@ -28,6 +28,7 @@ mod ready;
 mod rendezvous_buffer_reuse;
 mod reset;
 mod revoke;
+mod revoked;
 mod sends;
 mod shared;
 mod timeouts;

@@ -1,6 +1,9 @@
 //! Messages that are revoked: what was pending of them ends, what comes is dropped with its credit, and nothing else notices.
 
-use host_driver::{Counter, Group, MessageSet, Revocation, TaggedReceive, TaggedSend, WcStatus};
+use host_driver::{
+    Cause, Counter, Group, MessageSet, Revocation, TaggedReceive, TaggedSend, WatchOptions,
+    WcStatus,
+};
 use posthorn_tests::cards::both;
 use posthorn_tests::side::{Setup, Side};
 
@@ -171,6 +174,82 @@ pub fn a_pair_that_is_closed_leaves_the_groups_and_an_endpoint_takes_its_rules_w
                 assert_eq!(me.count(Counter::RuleDrops), 0);
             }
             me.meet();
+        }
+        me.finish();
+    });
+}
+
+/// Rank 0 tells rank 1 and not rank 2. The gates of 1 refuse what is revoked before its program has taken an event or given a command, of the whole group; then the
+/// program reads it, which sends no frame, and ends what is pending.
+#[test]
+pub fn a_revocation_is_told_to_a_chosen_peer_whose_gates_refuse_it_before_its_program_knows() {
+    const TAG: u32 = 0x7000_0005;
+    both("tiny", 3, 604, |host| {
+        let mut me = Side::with(&host, Setup::with_credits(4));
+        let rank = me.rank();
+        let others = (0..3).filter(|&other| other != rank);
+        let members: Vec<_> = others.map(|other| (other as u32, me.pair(other))).collect();
+        let group = Group::new(&me.endpoint, &members, rank as u32).expect("a group");
+        let believing = WatchOptions {
+            believe_peers: true,
+            ..WatchOptions::OFF
+        };
+        me.endpoint.watch_peers(believing).expect("watched");
+        me.endpoint.name_group(TAG, &group).expect("named");
+        if rank == 1 {
+            me.receive(1, Some(2), 0x12, 8);
+            me.receive(2, Some(2), 0x22, 8);
+        }
+        me.meet();
+        if rank == 0 {
+            let to = [me.pair(1)];
+            me.endpoint.tell_revoked(TAG, &ONES, &to).expect("told");
+        }
+        me.pause(REST);
+        me.meet();
+        match rank {
+            1 => {
+                me.receive(3, Some(2), 0x13, 8);
+                me.receive(4, None, 0x14, 8);
+                assert_eq!(sorted(&mut me, 2), revoked([3, 4]));
+                me.meet();
+                assert_eq!(me.statuses(1), [(2, WcStatus::Success)]);
+                assert_eq!(me.count(Counter::RuleDrops), 1);
+                let sent = me.count(Counter::FramesSent);
+                let told = me.endpoint.revoked().expect("an open endpoint");
+                assert_eq!(me.count(Counter::FramesSent), sent);
+                assert_eq!(told.len(), 1);
+                let told = told[0];
+                assert_eq!((told.from, told.tag), (Some(me.pair(0)), TAG));
+                assert_eq!((told.messages, told.is_refused), (ONES, true));
+                let events: Vec<_> = me.events().iter().map(|e| (e.cause, e.info)).collect();
+                assert_eq!(events, [(Cause::Revoked, told.number.into())]);
+                let ended = me.endpoint.revoke(&group, &told.messages, REST);
+                let ended = ended.expect("revoked");
+                assert_eq!(ended.swept.receives, 1);
+                assert_eq!(me.statuses(1), revoked([1]));
+                me.endpoint.restore(ended.rule).expect("it holds");
+                assert_eq!(me.endpoint.revoked(), Ok(vec![]));
+                me.receive(5, Some(2), 0x15, 8);
+                me.meet();
+                assert_eq!(me.statuses(1), [(5, WcStatus::Success)]);
+            }
+            2 => {
+                me.meet();
+                me.send(1, 0x12, 1, 8);
+                me.send(1, 0x22, 2, 8);
+                let sent = [(1, WcStatus::Success), (2, WcStatus::Success)];
+                assert_eq!(sorted(&mut me, 2), sent);
+                assert_eq!(me.endpoint.revoked(), Ok(vec![]));
+                me.meet();
+                me.send(1, 0x15, 5, 8);
+                assert_eq!(me.statuses(1), [(5, WcStatus::Success)]);
+            }
+            _ => {
+                me.meet();
+                assert_eq!(me.endpoint.revoked(), Ok(vec![]));
+                me.meet();
+            }
         }
         me.finish();
     });

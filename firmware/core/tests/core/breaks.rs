@@ -3,7 +3,7 @@
 //! A test notices by an assertion about what was promised, [`promise!`] or [`promise_eq!`], of its own or of the gates that it runs on: a panic of
 //! any other kind is no notice.
 
-use crate::{agreement, commands, drains, grants, network, peers, rules, times};
+use crate::{agreement, commands, drains, grants, network, peers, revoked, rules, times};
 use firmware_core::Break;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -241,6 +241,23 @@ fn noticed_by(broken: Break) -> fn() {
         }
         Break::TimesNotTold => {
             times::the_gates_go_by_what_a_host_chooses_whenever_it_does
+        }
+        Break::RevocationToldAgain | Break::ToldRuleNotSet => {
+            revoked::a_revocation_is_told_once_to_those_that_are_chosen_whatever_happens_to_the_frames
+        }
+        Break::RevocationsUnshared => revoked::no_endpoint_takes_the_places_of_another,
+        Break::StrangersBelieved => {
+            revoked::a_revocation_waits_for_a_group_of_its_name_that_its_peer_is_of
+        }
+        Break::ToldRuleNotTakenOver => {
+            revoked::a_host_takes_over_the_rule_that_a_peers_word_has_set
+        }
+        Break::ForgottenRuleKept => {
+            revoked::what_is_forgotten_is_revoked_no_more_and_can_be_told_again
+        }
+        Break::RevocationsOutlive => revoked::nothing_outlives_its_endpoint,
+        Break::PlaceStaysMember => {
+            revoked::a_pair_is_of_no_group_that_the_one_before_in_its_place_was_of
         }
     }
 }

@@ -8,6 +8,7 @@ mod gates;
 mod grants;
 mod network;
 mod peers;
+mod revoked;
 mod rules;
 mod table;
 mod times;

@@ -4,6 +4,7 @@
 use crate::breaks::{promise, promise_eq};
 use crate::commands;
 use crate::gates::{Gates, Held, Unit, Wire, answer, boot, call, give, sizes};
+use abi::capability::CAPABILITY_RULES;
 use abi::control::Operation;
 use abi::event::Cause as EventCause;
 use abi::limits::RING_ALIGN;
@@ -15,6 +16,7 @@ use abi::mailbox::{
 use abi::mgmt::FRAME_WORDS;
 use abi::status::{MailboxStatus, Status};
 use abi::wire::{FrameHeader, ManagementBody, ManagementKind};
+use card_model::CardSizes;
 use firmware_core::connection::{Cause, State, TRANSITIONS};
 use firmware_core::watch::PeerCause;
 use firmware_core::{ANSWER_TIMEOUT, CONNECT_TIMEOUT, CONTROL_TIMEOUT, FrameWords, TELL_TIMEOUT};
@@ -94,7 +96,11 @@ pub enum Waiting {
 impl World {
     fn new(seed: u64, cards: usize, weather: Weather) -> Self {
         let card = |index: usize| {
-            let gates = Gates::of(sizes(8, 64, 4), seed ^ (index as u64) << 32, mac(index));
+            let sizes = CardSizes {
+                capabilities: CAPABILITY_RULES,
+                ..sizes(8, 64, 4)
+            };
+            let gates = Gates::of(sizes, seed ^ (index as u64) << 32, mac(index));
             boot(gates, 1)
         };
         let mut world = Self {
