@@ -6,9 +6,13 @@
 //!  bytes ──► frames ────► gates and firmware of the model ──► bounded steps, memory as it was but for the slots
 //!        ──► commands ──► firmware ──► an answer to each, in bounded steps
 //!        ──► addresses ─► the library's reading, which is its writing reversed
+//!        ──► traces, plans, firmware ─► the tools' readings of files (`tools.rs`)
 //! ```
 //!
 //! `fuzz/` has them as targets of `cargo fuzz`; `tests/random.rs` feeds them from a seed.
+
+#[cfg(feature = "tools")]
+pub mod tools;
 
 use abi::control::Counter;
 use abi::control::{GRANT_SHARED, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_WRITE};

@@ -44,3 +44,31 @@ fn commands_of_any_words_are_answered() {
 fn addresses_of_any_bytes_are_read_as_they_were_written_or_not_at_all() {
     feed(fuzz_targets::addresses, 2_000, 64);
 }
+
+#[cfg(feature = "tools")]
+mod tools {
+    use super::feed;
+    use fuzz_targets::tools;
+
+    /// Feeds a target. So many of the inputs, or more, were taken for good.
+    fn some_are_good(target: impl Fn(&[u8]) -> bool, inputs: u64, length: usize, least: usize) {
+        let good = feed(target, inputs, length);
+        let good = good.iter().filter(|&&good| good).count();
+        assert!(good >= least, "{good} were taken for good");
+    }
+
+    #[test]
+    fn traces_of_any_text_are_read_or_refused() {
+        some_are_good(tools::traces, 20_000, 64, 1_000);
+    }
+
+    #[test]
+    fn plans_of_any_text_are_read_or_refused() {
+        some_are_good(tools::plans, 20_000, 24, 1_000);
+    }
+
+    #[test]
+    fn a_firmware_file_of_any_bytes_loads_nothing_outside_of_the_memory() {
+        some_are_good(tools::firmware, 20_000, 400, 1_000);
+    }
+}

@@ -113,6 +113,8 @@ pub const FI_ENOMSG: i64 = 42;
 pub const FI_ECANCELED: i64 = 125;
 
 const COLUMNS: usize = 9;
+/// Most ranks of a trace: more than any that is replayed, and less than memory has room for.
+const MOST_RANKS: usize = 1 << 16;
 
 impl Trace {
     /// Reads and checks the trace in `path`.
@@ -207,9 +209,14 @@ impl Header {
             match (key.trim(), value.trim()) {
                 ("app", value) => app = value.to_owned(),
                 ("ranks", value) => {
-                    let count = value.parse().ok().filter(|&count: &usize| count > 0);
+                    let count = value
+                        .parse()
+                        .ok()
+                        .filter(|count| (1..=MOST_RANKS).contains(count));
                     ranks = Some(count.ok_or_else(|| {
-                        wrong(lines, format!("`{value}` is not a number of ranks"))
+                        let reason =
+                            format!("`{value}` is not a number of ranks: 1 to {MOST_RANKS} is");
+                        wrong(lines, reason)
                     })?);
                 }
                 _ => {}

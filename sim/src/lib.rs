@@ -22,8 +22,8 @@ pub mod pins;
 pub mod protocol;
 pub mod seed;
 pub mod stream;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod timing;
 pub mod verilated;
 

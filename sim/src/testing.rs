@@ -9,6 +9,7 @@ pub struct LogMessage {
 }
 
 impl LogMessage {
+    /// A message of level `info`.
     pub const fn info(format: &'static str) -> Self {
         Self {
             level: "info",
@@ -16,6 +17,7 @@ impl LogMessage {
         }
     }
 
+    /// A message of level `warn`.
     pub const fn warn(format: &'static str) -> Self {
         Self {
             level: "warn",
@@ -26,9 +28,13 @@ impl LogMessage {
 
 /// What is in the file.
 pub struct Elf {
+    /// Processor: `EM_RISCV`.
     pub machine: u16,
+    /// Where the segment goes.
     pub address: u32,
+    /// The segment.
     pub image: Vec<u8>,
+    /// Build id, if there is one.
     pub build_id: Option<u64>,
     /// Their indices are 1, 2, ….
     pub messages: Vec<LogMessage>,
@@ -61,6 +67,7 @@ fn name(strings: &mut Vec<u8>, name: &str) -> u32 {
 }
 
 impl Elf {
+    /// The bytes of the file.
     pub fn build(&self) -> Vec<u8> {
         use object::elf;
         let mut strings = vec![0];
