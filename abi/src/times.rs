@@ -1,6 +1,7 @@
 //! How long each side waits. All in cycles of the card's clock, which is 125 MHz in conversions to time.
 
 use crate::constant::constants;
+use crate::limits::MAX_PAIRS;
 
 constants! {
     /// Time-outs.
@@ -31,6 +32,9 @@ constants! {
         RETRY_LIMIT: u8 = 7;
         /// Most times that a host may choose.
         RETRY_LIMIT_MOST: u8 = 15;
+        /// From one pair to the next of the scan by which the gates look for time-outs that are over; a power of two. A round of it comes by each pair
+        /// once, in the order of their places.
+        SCAN_CYCLES: u32 = 32;
         /// An acknowledgement waits at most so long for a message that is about to go out and can carry it: 2 µs. This is the delay of a pair whose round trip wasn't
         /// measured, and the shortest that the firmware gives by itself.
         ACKNOWLEDGE_DELAY: u16 = 256;
@@ -49,6 +53,11 @@ constants! {
         /// From one event [`AccessRefused`](crate::event::Cause::AccessRefused), which the firmware gets, to the next, at least: 131 µs.
         REFUSAL_INTERVAL: u32 = 1 << 14;
     }
+}
+
+/// Cycles of a round of the scan for time-outs over the pairs of a card: it goes over as many places as the next power of two.
+pub const fn scan_round(pairs: u32) -> u64 {
+    SCAN_CYCLES as u64 * pairs.next_power_of_two() as u64
 }
 
 /// Time-outs for which a pair waits, one after the other, before it fails with `PeerFailed`: the first, and one for each time that it tries again.
@@ -90,9 +99,14 @@ pub const fn default_delay(timeout_log2: u8) -> u16 {
 }
 
 const _: () = assert!(ACKNOWLEDGE_DELAY == 1 << 8);
-// A silent peer is declared in less than a millisecond of 125,000 cycles, of which the last scan of 128 pairs takes 4,096.
-const _: () =
-    assert!(timeouts_until_failure(RETRY_LIMIT) * ACKNOWLEDGE_TIMEOUT as u64 + 4096 < 125_000);
+const _: () = assert!(SCAN_CYCLES.is_power_of_two());
+// A silent peer is declared in less than a millisecond of 125,000 cycles, the last round of the scan over as many pairs as any card has included. A round is no longer
+// than the first wait, so that none ends a whole round late.
+const _: () = {
+    let round = scan_round(MAX_PAIRS as u32);
+    let waits = timeouts_until_failure(RETRY_LIMIT) * ACKNOWLEDGE_TIMEOUT as u64;
+    assert!(round <= ACKNOWLEDGE_TIMEOUT as u64 && waits + round < 125_000);
+};
 
 #[cfg(test)]
 mod tests {

@@ -17,11 +17,10 @@ use abi::request::{
     FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY, INLINE_BYTES, Opcode, Segment, SendRequest,
 };
 use abi::status::Status;
-use abi::times::{DOUBLINGS, RETRY_LIMIT, timeouts_until_failure};
+use abi::times::{DOUBLINGS, RETRY_LIMIT, SCAN_CYCLES, scan_round, timeouts_until_failure};
 use card_model::sends::{Job, Posted, Progress, Segments, Sends};
 use card_model::{Break, Output, Reason};
 use hdl::config::{self, JOBS};
-use hdl::envelope::SCAN_CYCLES;
 use rand::Rng;
 use rand::seq::IteratorRandom;
 use rand_chacha::ChaCha8Rng;
@@ -1364,7 +1363,7 @@ fn puts_fill_the_window(size: &Size, rng: &mut ChaCha8Rng) {
 fn silence(size: &Size, rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open(&size.model);
     let index = size.pairs[size.pairs.len() - 1] as u16;
-    let scan = u64::from(SCAN_CYCLES) * (size.config.pairs as u64).next_power_of_two();
+    let scan = scan_round(size.config.pairs as u32);
     let timeout_log2 = scan.ilog2() as u8 + rng.random_range(0..2);
     let setup = PairSetup {
         remote_credits: 1,

@@ -23,7 +23,7 @@ pub use copies::Copies;
 pub use delivery::Delivery;
 pub use ledger::{Ledger, LedgerEntry};
 pub use resolve::Resolve;
-pub use send_queues::{SCAN_CYCLES, SendQueues};
+pub use send_queues::SendQueues;
 
 use crate::config::{ECP5, SCARCE, TINY};
 use crate::tops::{Class, Top};

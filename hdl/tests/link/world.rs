@@ -16,9 +16,8 @@ use abi::event::Cause;
 use abi::limits::MAX_CREDITS;
 use abi::request::{FLAG_READY, INLINE_BYTES, Opcode, SendRequest};
 use abi::status::Status;
-use abi::times::{DOUBLINGS, timeouts_until_failure};
+use abi::times::{DOUBLINGS, SCAN_CYCLES, timeouts_until_failure};
 use abi::wire::{FrameHeader, FrameType, TRAILER_BYTES};
-use hdl::envelope::SCAN_CYCLES;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

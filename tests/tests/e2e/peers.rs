@@ -2,7 +2,10 @@
 
 use abi::control::Counter;
 use abi::times::{ACKNOWLEDGE_TIMEOUT, WATCH_INTERVAL_LEAST};
-use host_driver::{Cause, FailureCause, PeerState, WatchOptions, WcStatus};
+use host_driver::{
+    Cause, Causes, DrainOptions, DrainPolicy, EndpointAddress, FailureCause, Group, MessageSet,
+    PeerState, WaitError, WatchOptions, WcStatus,
+};
 use posthorn_tests::cards::both_over;
 use posthorn_tests::frames::{header, number};
 use posthorn_tests::side::Side;
@@ -160,4 +163,115 @@ pub(crate) fn a_watched_pair_that_is_busy_sends_no_more_frames_than_one_that_is_
         }
         me.meet();
     });
+}
+
+/// The causes that interrupt a wait unless a program says otherwise. Each is raised by gates, firmware or library while a receive waits: all but a peer's failure end the
+/// wait once, and a receive from anyone ends it for that too.
+#[test]
+pub(crate) fn by_default_a_wait_is_interrupted_by_all_but_the_failure_of_a_peer() {
+    both_over("tiny", 3, 153, Wires::default, |host| {
+        let mut me = Side::open(&host);
+        me.endpoint
+            .set_wait_interrupts(Causes::INTERRUPT_BY_DEFAULT);
+        let believing = WatchOptions {
+            believe_peers: true,
+            ..WatchOptions::OFF
+        };
+        me.endpoint.watch_peers(believing).expect("watched");
+        let context = MessageSet::of_context(3);
+        let drain = DrainOptions {
+            tag: 1,
+            messages: context,
+            policy: DrainPolicy::Reset,
+            peer: None,
+            timeout: 2_000_000,
+        };
+        let group = |me: &Side, with: usize| {
+            let members = [(with as u32, me.pair(with))];
+            Group::new(&me.endpoint, &members, me.rank() as u32).expect("a group")
+        };
+        // Another endpoint of rank 1, to be connected to.
+        let other = (me.rank() == 1).then(|| me.pd.endpoint().open().expect("an endpoint"));
+        let address = other.as_ref().map(|other| other.address().to_bytes());
+        let addresses = host.all_gather(address.map_or(vec![], |bytes| bytes.to_vec()));
+        let addresses = addresses.expect("all ranks meet");
+        let address = addresses[1][..].try_into().expect("an address");
+        let address = EndpointAddress::from_bytes(&address);
+        match me.rank() {
+            0 => {
+                me.receive(1, Some(1), 7, 8);
+                let interrupted = |me: &Side, cause: Cause| {
+                    let ended = me.cq.wait(1_000_000).err();
+                    assert_eq!(ended, Some(WaitError::Interrupted), "{cause}");
+                    let event = me.endpoint.poll_event().expect("a card");
+                    assert_eq!(event.map(|event| event.cause), Some(cause));
+                    assert_eq!(me.cq.wait(1_000).err(), Some(WaitError::Timeout), "{cause}");
+                };
+                me.meet();
+                interrupted(&me, Cause::Signal);
+                me.meet();
+                interrupted(&me, Cause::Revoked);
+                me.meet();
+                interrupted(&me, Cause::Drain);
+                let drained = me.endpoint.drain(&group(&me, 1), &drain);
+                drained.expect("drained");
+                me.events();
+                me.meet();
+                // What nobody accepts.
+                let refused = me.endpoint.begin_connect(&address, 1, 0).expect("a pair");
+                interrupted(&me, Cause::ConnectFailed);
+                me.endpoint.close_pair(refused).expect("open");
+                me.meet();
+                let made = me.endpoint.begin_connect(&address, 1, 0).expect("a pair");
+                interrupted(&me, Cause::PairConnected);
+                me.meet();
+                interrupted(&me, Cause::PeerClosed);
+                me.endpoint.close_pair(made).expect("open");
+                // A failure that no receive from anyone waits for.
+                me.endpoint.declare_failed(me.pair(2)).expect("connected");
+                assert_eq!(me.cq.wait(50_000).err(), Some(WaitError::Timeout));
+                me.receive(2, None, 8, 8);
+                let ended = me.cq.wait(50_000).err();
+                assert_eq!(ended, Some(WaitError::Interrupted));
+                let told: Vec<_> = me.events().iter().map(|event| event.cause).collect();
+                assert_eq!(told, [Cause::PeerFailed, Cause::PeerFailedPending]);
+                me.meet();
+                assert_eq!(sorted_statuses(&mut me, 2), [1, 2]);
+            }
+            1 => {
+                let other = other.expect("of this rank");
+                me.meet();
+                me.endpoint.signal(me.pair(0), 1).expect("connected");
+                me.meet();
+                let to = [me.pair(0)];
+                let told = me.endpoint.tell_revoked(1, &MessageSet::of_context(9), &to);
+                told.expect("told");
+                me.meet();
+                let drained = me.endpoint.drain(&group(&me, 0), &drain);
+                drained.expect("drained");
+                me.meet();
+                me.meet();
+                let offer = other.listen(1).expect("a pair");
+                while other.poll_event().expect("a card").is_none() {
+                    me.pause(2000);
+                }
+                me.meet();
+                other.disconnect(offer, 0).expect("disconnected");
+                me.meet();
+                me.send(0, 7, 1, 8);
+                me.send(0, 8, 2, 8);
+                assert_eq!(sorted_statuses(&mut me, 2), [1, 2]);
+            }
+            _ => (0..7).for_each(|_| me.meet()),
+        }
+        me.meet();
+    });
+}
+
+/// Names of so many completions, all of them well, in their order.
+fn sorted_statuses(me: &mut Side, count: usize) -> Vec<u64> {
+    let mut told = me.statuses(count);
+    told.sort_unstable_by_key(|&(name, _)| name);
+    assert!(told.iter().all(|&(_, status)| status == WcStatus::Success));
+    told.into_iter().map(|(name, _)| name).collect()
 }

@@ -10,9 +10,10 @@
 //! left is given again, and so is what is answered meanwhile. The payload is read again. So a send that is being given again doesn't end: what the peer
 //! says, and the pair's fault, wait for the answers of its jobs.
 
-use super::{SCAN_CYCLES, SendQueues, Step};
+use super::{SendQueues, Step};
 use crate::prelude::*;
 use abi::status::Status;
+use abi::times::SCAN_CYCLES;
 
 /// The bits of a cycle that name the scan's last tick before it.
 const TICKS: u32 = !(SCAN_CYCLES - 1);

@@ -72,13 +72,10 @@ use abi::control::Operation;
 use abi::limits::EAGER_MAX;
 use abi::request::{FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY};
 
-/// Cycles between two pairs of the scan for time-outs. A power of two.
-pub const SCAN_CYCLES: u32 = 32;
-
 /// Completions that wait to be taken.
 const ENDED: usize = 8;
 
-const _: () = assert!(SCAN_CYCLES.is_power_of_two() && EAGER_MAX < 1 << 11);
+const _: () = assert!(EAGER_MAX < 1 << 11);
 const _: () = assert!(
     FLAG_READY == 1 << 0 && FLAG_ERRORS_ONLY == 1 << 1 && FLAG_INLINE == 1 << 3,
     "the kernel takes these bits"

@@ -1,9 +1,10 @@
 //! What is heard of a peer, and for how long nothing has been: credits come back, sends are safe, a pair asks, answers, or is failed.
 
-use super::{SCAN_CYCLES, SendQueues, Step};
+use super::{SendQueues, Step};
 use crate::prelude::*;
 use crate::types::Mark;
 use abi::status::Status;
+use abi::times::SCAN_CYCLES;
 
 #[block]
 impl SendQueues {
