@@ -711,6 +711,44 @@ fn long_puts_fill_the_link_over_one_pair_and_over_four() {
 }
 
 #[test]
+fn what_losses_cost_is_reported_of_messages_and_of_long_puts() {
+    let report = json(&mut bench(&["link", "--short"]));
+    let points = points(&report, "link", "tiny");
+    for (op, bytes) in [("eager", 1024), ("put", 16384)] {
+        let goodput = |loss: f64| {
+            let params = json!({"loss": loss, "op": op, "bytes": bytes});
+            let mut named = points
+                .iter()
+                .filter(|point| point["name"] == "goodput" && point["params"] == params);
+            let value = named.next().and_then(|point| point["value"].as_f64());
+            assert!(named.next().is_none(), "{params} twice");
+            value.unwrap_or_else(|| panic!("no goodput of {params}"))
+        };
+        assert_eq!(goodput(0.0), 1.0);
+        // One frame in a thousand is sent again with what is behind it; one in twenty costs much, and not all.
+        assert!(
+            (0.9..1.02).contains(&goodput(0.001)),
+            "{op}: {}",
+            goodput(0.001)
+        );
+        assert!(
+            (0.05..0.9).contains(&goodput(0.05)),
+            "{op}: {}",
+            goodput(0.05)
+        );
+    }
+    let latency = |loss: f64, percentile: f64| {
+        let params = json!({"loss": loss, "percentile": percentile});
+        let mut named = points
+            .iter()
+            .filter(|point| point["name"] == "latency" && point["params"] == params);
+        named.next().and_then(|point| point["value"].as_f64())
+    };
+    assert!(latency(0.0, 50.0) > Some(0.0));
+    assert!(latency(0.05, 100.0) > latency(0.0, 100.0));
+}
+
+#[test]
 fn a_failure_and_a_drain_are_measured_in_the_common_shape() {
     let report = json(&mut bench(&["failure", "--short"]));
     let points = points(&report, "failure", "tiny");

@@ -14,6 +14,7 @@ use abi::wire::frame_bytes;
 use anyhow::{Context, Result, bail, ensure};
 use host_driver::{Access, Buffer, Put, RemoteKey, RemoteRights};
 use sim::fabric::LinkFilter;
+use sim::fault::{FaultPlan, Faults, LinkFault};
 use sim::memory::MemoryConfig;
 use sim::pins::BEAT_BYTES;
 use sim::stream::GAP_BEATS;
@@ -70,6 +71,8 @@ struct Case {
     puts: usize,
     /// Sends of each pair that the card holds; 0: as many as it can of all pairs.
     sends: u16,
+    /// Share of the frames that the links lose.
+    lose: f64,
 }
 
 /// The cases of the suite.
@@ -86,6 +89,7 @@ fn cases(length: Length) -> Vec<Case> {
         },
         // As many as parts of a put may be under way.
         sends: MAX_CREDITS,
+        lose: 0.0,
     };
     let four = Case { pairs: 4, ..base };
     if length == Length::Short {
@@ -155,6 +159,30 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
     Ok(Report::new("bandwidth", config, seed, points))
 }
 
+/// Beats with payload in each cycle of a link that loses a share of its frames, while puts of so many bytes go over one pair.
+///
+/// # Errors
+/// If the simulation fails, a put doesn't end well, or the window doesn't hold what was put.
+pub(super) fn lossy_stream(
+    config: &str,
+    seed: u64,
+    firmware: &Firmware,
+    (puts, bytes): (usize, usize),
+    lose: f64,
+) -> Result<f64> {
+    let case = Case {
+        pattern: Pattern::Stream,
+        pairs: 1,
+        bytes,
+        latency: LATENCIES[0],
+        puts,
+        sends: MAX_CREDITS,
+        lose,
+    };
+    let seen = measure(config, seed, firmware, case, None);
+    Ok(seen.with_context(|| format!("{case:?}"))?.share)
+}
+
 /// What was seen of a case.
 struct Seen {
     /// Beats with payload in each cycle of the link.
@@ -174,6 +202,12 @@ fn measure(
     threads: Option<usize>,
 ) -> Result<Seen> {
     let wire = Wire::default();
+    let lossy = LinkFault {
+        lose: case.lose,
+        ..LinkFault::default()
+    };
+    // What is lost has left its card: it counts, once.
+    let faults = Faults::new(&FaultPlan::always(lossy), seed, "bench");
     let links = case.pattern.links(case.pairs);
     let cards = links.iter().map(|link| link.0 + 1).max();
     let cluster = Cluster::verilated(config);
@@ -190,6 +224,7 @@ fn measure(
         })
         .firmware(firmware.clone())
         .tap(LinkFilter::ALL, wire.tap())
+        .tap(LinkFilter::ALL, faults)
         .run(|host| rank(host, case, &links));
     let told = told(outcome)?;
     let first = told.into_iter().flatten().next();

@@ -1,14 +1,18 @@
-//! What frames that the links lose cost: a stream of one pair, against the same stream over links that lose nothing.
+//! What frames that the links lose cost: a stream of one pair, against the same stream over links that lose nothing. Streams are of messages of one frame, and of
+//! long puts, whose parts are frames of as many bytes; a message is longer than a frame on no card yet.
 
 use anyhow::{Context, Result};
 use sim::Firmware;
 
+use super::bandwidth;
 use super::message::{self, Case, LATENCIES, Pattern};
 use super::speed::Length;
 use super::{Point, Report};
 
 /// Shares of the frames that are lost.
 const LOSSES: [f64; 5] = [0.0, 0.0001, 0.001, 0.01, 0.05];
+/// The same of a run that only shows whether it runs.
+const SHORT_LOSSES: [f64; 3] = [0.0, 0.001, 0.05];
 /// Percentiles of the latency that are told.
 const PERCENTILES: [f64; 4] = [50.0, 99.0, 99.9, 100.0];
 /// Bytes of a message.
@@ -26,9 +30,20 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
         Length::Normal => 8_192,
         Length::Long => 131_072,
     };
+    // So many frames are as many as there are messages, or a quarter.
+    let (puts, put_bytes) = match length {
+        Length::Short => (8, 16 << 10),
+        Length::Normal => (32, 64 << 10),
+        Length::Long => (2_048, 64 << 10),
+    };
     let mut points = Vec::new();
     let mut lossless = None;
-    for lose in LOSSES {
+    let mut lossless_puts = None;
+    let losses = match length {
+        Length::Short => &SHORT_LOSSES[..],
+        Length::Normal | Length::Long => &LOSSES,
+    };
+    for &lose in losses {
         let case = Case {
             pattern: Pattern::Stream,
             pairs: 1,
@@ -43,7 +58,11 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
             message::carry(config, seed, firmware, case, 0).with_context(|| format!("{case:?}"))?;
         let per_message = carried.seen.per_message;
         let best = *lossless.get_or_insert(per_message);
-        let params = [("loss", lose.into()), ("bytes", BYTES.into())];
+        let params = [
+            ("loss", lose.into()),
+            ("op", "eager".into()),
+            ("bytes", BYTES.into()),
+        ];
         let mut goodput = Point::new("goodput", params, best / per_message, "share");
         goodput.beside.insert("cycles_per_message", per_message);
         points.push(goodput);
@@ -54,6 +73,16 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
             let cycles = at(&latencies, percentile).context("no message came")?;
             points.push(Point::new("latency", params, cycles as f64, "cycles"));
         }
+        let share = bandwidth::lossy_stream(config, seed, firmware, (puts, put_bytes), lose)?;
+        let best = *lossless_puts.get_or_insert(share);
+        let params = [
+            ("loss", lose.into()),
+            ("op", "put".into()),
+            ("bytes", put_bytes.into()),
+        ];
+        let mut goodput = Point::new("goodput", params, share / best, "share");
+        goodput.beside.insert("share_of_link", share);
+        points.push(goodput);
     }
     Ok(Report::new("link", config, seed, points))
 }
