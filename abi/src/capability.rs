@@ -24,6 +24,8 @@ constants! {
         CAPABILITY_PUT: u32 = 1 << 7;
         /// A grant may be for one peer, or for those that are permitted. Without it each is for any peer of the domain (`GRANT_ANY_PEER`).
         CAPABILITY_SENDERS: u32 = 1 << 8;
+        /// Sends may be gets: the send ring knows `Get`.
+        CAPABILITY_GET: u32 = 1 << 9;
     }
 }
 
@@ -35,4 +37,5 @@ pub const ALL: u32 = CAPABILITY_SHARED_COMPLETIONS
     | CAPABILITY_RULES
     | CAPABILITY_GRANTS
     | CAPABILITY_PUT
-    | CAPABILITY_SENDERS;
+    | CAPABILITY_SENDERS
+    | CAPABILITY_GET;

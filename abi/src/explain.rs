@@ -125,7 +125,7 @@ explanations! {
             "The card holds as many sends of the pair as it has descriptors for: they wait, or aren't acknowledged.",
             "Post it again when another send of the pair has completed. Count a pair's sends before posting, and it doesn't happen.";
         AccessDenied:
-            "The receive's region was deregistered, or lost the right to be written, between the posting and the message.",
+            "The region of the receive, or of the get, was deregistered, or lost the right to be written, between the posting and the message or answer.",
             "Deregister a region only when no request uses it. The message is lost; the completion names its source.";
         Behind:
             "An earlier receive of the endpoint waits for room, or has just been refused for want of it; `handle` names it.",
@@ -152,8 +152,8 @@ explanations! {
             "The program has given the request a time-out, and it had neither matched nor left when that was over: the library has cancelled it.",
             "Nothing to do: the buffer is the host's again. Post it anew, if it is still wanted.";
         RemoteAccess:
-            "The remote key names no grant of the peer's card, one of another peer, one that was revoked or has ended, one without the right to write, or one that \
-             doesn't cover all of the bytes: then nothing was written. Or the peer's memory answered the write with an error: then a part may be.",
+            "The remote key names no grant of the peer's card, one of another peer, one that was revoked or has ended, one without the right that is needed, or one \
+             that doesn't cover all of the bytes: then nothing was written or read. Or the peer's memory answered with an error: of a put a part may be written then.",
             "Ask the peer for a key, and name bytes inside of what it has granted. The peer's card counts what it refuses. The pair goes on.";
     }
     MailboxStatus {
@@ -372,6 +372,12 @@ explanations! {
             "A put had its turn, and fewer than 16 requests of its pair were unacknowledged.",
             "The receiver takes it as it takes an `Eager` frame, and asks its table of grants instead of its lists: what the key doesn't allow is dropped, and \
              `refused` says so.";
+        Get:
+            "A get had its turn, and fewer than 16 requests of its pair were unacknowledged or unanswered; or its answer hasn't come for the pair's time-out.",
+            "The receiver takes it as it takes a `Put`, and answers with a `GetAnswer`, also if the frame has come before.";
+        GetAnswer:
+            "A `Get` has come, for the first time or again: these are the bytes, or, with `FRAME_REFUSED`, they aren't the peer's to read.",
+            "The receiver writes them to the get's buffer and completes it, if the get of this number still waits. Else the frame is dropped as a duplicate.";
         Acknowledge:
             "The running numbers of the reverse direction have moved, the peer asked for them, or a request of the peer is missing (`FRAME_GAP`).",
             "The receiver completes its sends up to `acknowledge`, and has credit again up to `credit`. With `FRAME_GAP` it sends the others again, \

@@ -12,7 +12,8 @@
 //! [capability](crate::capability): to a card without it they are unknown.
 
 use crate::capability::{
-    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_PUT, CAPABILITY_RULES,
+    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_GET, CAPABILITY_INLINE, CAPABILITY_PUT,
+    CAPABILITY_RULES,
 };
 use crate::completion::CompletionKind;
 use crate::request::{
@@ -221,6 +222,44 @@ pub const OPCODES: &[OpcodeRow] = &[
         ],
     },
     OpcodeRow {
+        opcode: Opcode::Get,
+        ring: WorkRing::Send,
+        kind: CompletionKind::Send,
+        completes: Completes::Once,
+        flags: 0,
+        optional: &[OptionalFlag {
+            flag: FLAG_ERRORS_ONLY,
+            capability: CAPABILITY_ERRORS_ONLY,
+        }],
+        capability: CAPABILITY_GET,
+        second_flag: 0,
+        inline_flag: 0,
+        is_second: false,
+        min_free_flag: 0,
+        buffer: BufferUse::Write,
+        pair: true,
+        target: TargetUse::None,
+        cancelled_by: Some(Opcode::CancelSend),
+        refusals: &[
+            Status::InvalidRequest,
+            Status::InvalidPair,
+            Status::TooLong,
+            Status::QueueFull,
+            Status::LocalProtection,
+        ],
+        ends: &[
+            Status::Success,
+            Status::RemoteAccess,
+            Status::AccessDenied,
+            Status::Cancelled,
+            Status::MemoryError,
+            Status::LinkError,
+            Status::PeerFailed,
+            Status::PeerClosed,
+            Status::Flushed,
+        ],
+    },
+    OpcodeRow {
         opcode: Opcode::TaggedReceive,
         ring: WorkRing::List,
         kind: CompletionKind::Receive,
@@ -360,7 +399,7 @@ pub const OPCODES: &[OpcodeRow] = &[
     },
 ];
 
-/// Flags that a send may have on some cards, tagged or a put.
+/// Flags that a send may have on some cards, tagged or a put. A get has no payload to carry or to gather.
 const SEND_FLAGS: &[OptionalFlag] = &[
     OptionalFlag {
         flag: FLAG_ERRORS_ONLY,
@@ -565,7 +604,7 @@ mod tests {
     }
 
     /// Sets of the capabilities that opcodes and flags need: none, each alone, and two.
-    const ALL_SETS: [u32; 8] = [
+    const ALL_SETS: [u32; 9] = [
         0,
         CAPABILITY_RULES,
         CAPABILITY_ERRORS_ONLY,
@@ -574,6 +613,7 @@ mod tests {
         CAPABILITY_GATHER | CAPABILITY_INLINE,
         CAPABILITY_PUT,
         CAPABILITY_PUT | CAPABILITY_GATHER | CAPABILITY_INLINE,
+        CAPABILITY_GET | CAPABILITY_ERRORS_ONLY,
     ];
 
     #[test]

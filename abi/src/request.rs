@@ -48,13 +48,16 @@ codes! {
     Opcode {
         /// Send ring: send the buffer to the peer of `pair`.
         TaggedSend = 0x01,
-        /// Send ring: cancel the send of `pair`, tagged or a put, whose handle is `target`, if it still waits.
+        /// Send ring: cancel the send of `pair`, tagged, a put or a get, whose handle is `target`, if it still waits.
         CancelSend = 0x02,
         /// Send ring: the second entry of a send with `FLAG_GATHER`, no request of its own. Needs `CAPABILITY_GATHER`.
         Segments = 0x03,
         /// Send ring: write the buffer into memory that the peer of `pair` has granted: `match_bits` is the remote key, `immediate` the offset of the first byte in
         /// the key's region. Nothing looks at `context`. Needs `CAPABILITY_PUT`.
         Put = 0x04,
+        /// Send ring: read into the buffer from memory that the peer of `pair` has granted: `match_bits` is the remote key, `immediate` the offset of the first byte in
+        /// the key's region. Nothing looks at `context`. Needs `CAPABILITY_GET`.
+        Get = 0x05,
         /// List ring: post a receive.
         TaggedReceive = 0x10,
         /// List ring: cancel the posted receive whose handle is `target`.
@@ -128,9 +131,9 @@ macro_rules! send_request_layout {
         $apply! {
             /// Entry of a send ring.
             SendRequest, SendRequestView, 8 words {
-                /// [`Opcode`](crate::request::Opcode): `TaggedSend`, `CancelSend` or `Put`.
+                /// [`Opcode`](crate::request::Opcode): `TaggedSend`, `CancelSend`, `Put` or `Get`.
                 opcode: u8 = 8,
-                /// Of a `TaggedSend` or a `Put`: [`FLAG_READY`](crate::request::FLAG_READY) (not of a `Put`), [`FLAG_ERRORS_ONLY`](crate::request::FLAG_ERRORS_ONLY), [`FLAG_GATHER`](crate::request::FLAG_GATHER), [`FLAG_INLINE`](crate::request::FLAG_INLINE), or 0.
+                /// [`FLAG_READY`](crate::request::FLAG_READY) of a `TaggedSend`, [`FLAG_GATHER`](crate::request::FLAG_GATHER) and [`FLAG_INLINE`](crate::request::FLAG_INLINE) of it or a `Put`, [`FLAG_ERRORS_ONLY`](crate::request::FLAG_ERRORS_ONLY) of any of the three, or 0.
                 flags: u8 = 8,
                 /// Pair to send on, or of the send to cancel; it must belong to the endpoint.
                 pair: u16 = 16,
@@ -142,9 +145,9 @@ macro_rules! send_request_layout {
                 request: u32 = 32,
                 /// Local key of the region that holds the buffer. Not looked at when `length` is 0 or the send is inline.
                 key: u32 = 32,
-                /// Bits that the receive is matched against. Put: the remote key.
+                /// Bits that the receive is matched against. Put, get: the remote key.
                 match_bits: u64 = 64,
-                /// Delivered with the message, not matched. Put: offset of the first byte in the region of the key.
+                /// Delivered with the message, not matched. Put, get: offset of the first byte in the region of the key.
                 immediate: u64 = 64,
                 /// Card address of the buffer, any alignment. Not looked at when the send is inline.
                 address: u64 = 64,

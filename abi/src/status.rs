@@ -93,7 +93,7 @@ codes! {
         ListFull = 12,
         /// The card has no descriptor left for one more send of the pair; the send was not taken.
         QueueFull = 13,
-        /// A region of the receiver refused the message after it had matched.
+        /// A region of the receiver refused the message after it had matched; or that of a get's buffer did when the answer came.
         AccessDenied = 14,
         /// An earlier receive of the endpoint found the list full: this one was not posted, so that it can't overtake it, and found no message.
         Behind = 15,
@@ -109,7 +109,7 @@ codes! {
         Revoked = 20,
         /// The time-out that the program gave the request is over: the library has cancelled it, and says so. The card completes nothing with it.
         TimedOut = 21,
-        /// The peer's card didn't write the put: the key opens nothing there for this endpoint, or not the memory that was named; or its memory answered with an error.
+        /// The peer's card didn't carry out the put or get: the key opens nothing there for this endpoint, or not the memory that was named; or its memory answered with an error.
         RemoteAccess = 22,
     }
 }

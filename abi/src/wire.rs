@@ -24,11 +24,13 @@ constants! {
         /// [`ETHERTYPE`] as the header's little-endian field holds it.
         ETHERTYPE_FIELD: u16 = ETHERTYPE.swap_bytes();
         /// Version of the header.
-        VERSION: u8 = 6;
+        VERSION: u8 = 7;
         /// `flags` of an `Eager` frame: the message is to find a receive posted, or to be refused.
         FRAME_READY: u8 = 1 << 0;
         /// `flags` of an `Acknowledge` or `Ask` frame: a request of the reverse direction is missing, since one behind it has come and was dropped.
         FRAME_GAP: u8 = 1 << 1;
+        /// `flags` of a `GetAnswer` frame: the get may not be, or the memory answered with an error. It has no payload.
+        FRAME_REFUSED: u8 = 1 << 2;
         /// Bytes before the payload, Ethernet header included.
         HEADER_BYTES: usize = FrameHeader::BYTES;
         /// Bytes of payload of a frame of the firmware, [`ManagementBody`].
@@ -53,6 +55,12 @@ codes! {
         Eager = 0x10,
         /// Class requests: bytes for memory that the receiver has granted the sender. `match_bits` is the remote key, `immediate` the offset in its region.
         Put = 0x11,
+        /// Class requests: asks for bytes of memory that the receiver has granted the sender. `match_bits` is the remote key, `immediate` the offset in its region,
+        /// `context` how many bytes are wanted.
+        Get = 0x12,
+        /// Class responses: what a get has asked for, or that it may not be. `sequence` is the number of the `Get`. Nobody keeps it, and it is never sent again by itself:
+        /// whoever asked asks again.
+        GetAnswer = 0x20,
         /// Class control: acknowledgement and credit only.
         Acknowledge = 0x30,
         /// Class control: the sender of this frame has failed the pair, and not by closing it.
@@ -198,23 +206,23 @@ macro_rules! frame_header_layout {
                 source_epoch: u16 = 16,
                 /// Random number of this connection.
                 cookie: u32 = 32,
-                /// Number of this frame in its pair and class, from 0. A request that is sent again has the number that it had.
+                /// Number of this frame in its pair and class, from 0. A request that is sent again has the number that it had; a response has that of its request.
                 sequence: u32 = 32,
                 /// Requests of the reverse direction that are safe at this frame's sender: a running number.
                 acknowledge: u32 = 32,
                 /// Envelopes of the reverse direction whose credit has been returned: a running number.
                 credit: u32 = 32,
-                /// Context of the message. Of a put nothing looks at it.
+                /// Context of the message. Get: bytes that are wanted. Of a put and of a response nothing looks at it.
                 context: u16 = 16,
                 /// Bytes of payload in this frame.
                 payload_length: u16 = 16,
-                /// Match bits. Put: the remote key.
+                /// Match bits. Put, get: the remote key.
                 match_bits: u64 = 64,
-                /// Immediate data. Put: the offset.
+                /// Immediate data. Put, get: the offset.
                 immediate: u64 = 64,
                 /// Length of the whole message in bytes.
                 message_length: u64 = 40,
-                /// [`FRAME_READY`](crate::wire::FRAME_READY) or [`FRAME_GAP`](crate::wire::FRAME_GAP), or 0.
+                /// [`FRAME_READY`](crate::wire::FRAME_READY), [`FRAME_GAP`](crate::wire::FRAME_GAP) or [`FRAME_REFUSED`](crate::wire::FRAME_REFUSED), or 0.
                 flags: u8 = 8,
                 /// Bit k: request `acknowledge` − 1 − k of the reverse direction was refused: a ready message that found no receive, or a put that may not be.
                 refused: u16 = 16,

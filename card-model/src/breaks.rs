@@ -116,6 +116,16 @@ breaks! {
         PutWaitsForCredit: CAPABILITY_PUT,
         /// A put goes to the first byte of the region, whatever its offset is.
         PutOffsetIgnored: CAPABILITY_PUT,
+        /// A get ends when it is safe at the peer, whatever has become of its answer.
+        GetEndsUnanswered: CAPABILITY_GET,
+        /// A get that may not be is answered as if it were of nothing.
+        GetRefusalUntold: CAPABILITY_GET,
+        /// A get reads from the first byte of the region, whatever its offset is.
+        GetOffsetIgnored: CAPABILITY_GET,
+        /// A get that has come before isn't answered again.
+        GetAnsweredOnce: CAPABILITY_GET,
+        /// A get is answered though the peer may only write there.
+        GetNeedsNoRight: CAPABILITY_GET,
     }
     unread {
         /// A completion is written whole, over the words that its kind doesn't have.

@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use abi::control::{Counter, PairCounter, RIGHT_LOCAL_READ};
+use abi::control::{Counter, PairCounter, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_READ};
 use abi::event::{Cause, INFO_CLOSED_BIT, Refusal};
 use abi::opcode::{OpcodeRow, WorkRing, decode_list, decode_send, is_second_of};
 use abi::register::FIRST_ENDPOINT_INTERRUPT;
@@ -27,10 +27,10 @@ use crate::counters::Counters;
 use crate::delivery::{Arrival, Delivery, Neighbours};
 use crate::endpoints::{Endpoints, Raised};
 use crate::grants::Refused;
-use crate::link::{Acknowledge, Receive, SinkNumbers, Transmit, screen_as, seal};
+use crate::link::{Acknowledge, Asked, Receive, SinkNumbers, Transmit, screen_as, seal};
 use crate::matching::{Command, Lists, Reply, Sizes};
 use crate::memory::{BusError, HostMemory};
-use crate::output::{Output, Reason, Update};
+use crate::output::{Answered, Output, Reason, Update};
 use crate::regions::{Access, Regions, RemoteAccess};
 use crate::schedule::{Action, Schedule};
 use crate::sends::{Job, Posted, Progress, Segments, Sends, SourceNumbers};
@@ -142,6 +142,10 @@ pub struct Card<M, T = Untimed> {
     pub(crate) failing: Option<Failing>,
     /// Messages that have been looked at.
     pub(crate) arrivals: VecDeque<Arrival>,
+    /// Gets of peers that are to be answered.
+    pub(crate) asked: VecDeque<Asked>,
+    /// Answers that are in their buffers, or won't be.
+    pub(crate) answered: VecDeque<Answered>,
     /// What Delivery has told of envelopes.
     pub(crate) updates: VecDeque<Update>,
     inbox: VecDeque<Vec<u8>>,
@@ -186,6 +190,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             faults: VecDeque::new(),
             failing: None,
             arrivals: VecDeque::new(),
+            asked: VecDeque::new(),
+            answered: VecDeque::new(),
             updates: VecDeque::new(),
             inbox: VecDeque::new(),
             own: VecDeque::new(),
@@ -228,6 +234,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.faults.clear();
         self.failing = None;
         self.arrivals.clear();
+        self.asked.clear();
+        self.answered.clear();
         self.updates.clear();
         self.inbox.clear();
         self.own.clear();
@@ -409,6 +417,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         add(Action::Receive, !self.inbox.is_empty());
         add(Action::Arrive, !self.arrivals.is_empty());
         add(Action::ReceiveOwn, !self.own.is_empty());
+        add(Action::Respond, !self.asked.is_empty());
+        add(Action::Answered, !self.answered.is_empty());
         for (at, &(pair, status)) in self.faults.iter().enumerate() {
             let first = !self.faults.range(..at).any(|&f| f == (pair, status));
             add(
@@ -450,6 +460,17 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             Action::Arrive => {
                 if let Some(arrival) = self.arrivals.pop_front() {
                     self.deliver(|delivery, around| delivery.arrive(&arrival, around));
+                }
+            }
+            Action::Respond => {
+                if let Some(asked) = self.asked.pop_front() {
+                    self.respond(&asked);
+                }
+            }
+            Action::Answered => {
+                if let Some(answered) = self.answered.pop_front() {
+                    let outputs = self.sends.answered(&answered, self.now);
+                    self.put_all(outputs);
                 }
             }
             Action::Fault { pair, status } => {
@@ -524,9 +545,29 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             self.firmware_inbox.push_back(frame[..end].to_vec());
             return;
         }
-        let judged = self.receive.judge(&screened);
+        let mut judged = self.receive.judge(&screened);
         let named = screened.header.destination_pair;
+        if screened.is_response() && judged.progress.is_some() {
+            let (number, refused) = (screened.header.sequence, screened.header.flags != 0);
+            let bytes = (!refused).then_some(screened.payload.len());
+            let awaited = self.sends.take_answer(named, number, bytes);
+            judged.arrival = awaited.map(|awaited| Arrival {
+                pair: named,
+                endpoint: 0,
+                context: 0,
+                match_bits: 0,
+                immediate: 0,
+                ready: false,
+                put: false,
+                answers: Some(awaited),
+                payload: screened.payload.clone(),
+            });
+            if judged.arrival.is_none() {
+                judged.counter = PairCounter::Duplicates;
+            }
+        }
         self.counters.count_of_pair(named, judged.counter);
+        self.asked.extend(judged.asked);
         if let Some(progress) = judged.progress {
             let gap = progress.gap && self.timing.goes_back();
             let progress = Progress { gap, ..progress };
@@ -675,6 +716,49 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.put(Output::Complete { endpoint, entry });
     }
 
+    /// Answers a get of a peer: with the bytes, or as refused if its peer may not read them or the memory answers with an error. A pair that has failed says nothing more.
+    fn respond(&mut self, asked: &Asked) {
+        let Asked {
+            pair,
+            key,
+            offset,
+            length,
+            ..
+        } = *asked;
+        let access = RemoteAccess {
+            pair,
+            key,
+            rights: match self.broken {
+                Break::GetNeedsNoRight => 0,
+                _ => RIGHT_REMOTE_READ,
+            },
+            offset: match self.broken {
+                Break::GetOffsetIgnored => 0,
+                _ => offset,
+            },
+            length: length.into(),
+        };
+        let mut bytes = vec![0; length.into()];
+        let address = match length {
+            0 => Some(0),
+            _ => self.regions.allowed_remote(&access),
+        };
+        let read = address
+            .is_some_and(|address| length == 0 || self.memory.read(address, &mut bytes).is_ok());
+        if !self.acknowledge.is_sound(pair) {
+            return;
+        }
+        let payload = match (read, self.broken) {
+            (true, _) => Some(&bytes[..]),
+            (false, Break::GetRefusalUntold) => Some(&bytes[..]),
+            (false, _) => None,
+        };
+        let numbers = self.acknowledge.numbers(pair);
+        let frame = self.transmit.answer(asked, payload, numbers);
+        self.acknowledge.carried(pair);
+        self.send_to_peer(frame);
+    }
+
     fn transmit(&mut self, pair: u16) {
         if let Some(job) = self.sends.turn(pair) {
             self.transmit_job(&job);
@@ -715,6 +799,9 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     /// A send's payload: what it carries itself, or its buffer, of which every segment is checked, whether or not one before it was refused.
     fn gather(&mut self, job: &Job) -> Result<Vec<u8>, Status> {
         let request = &job.posted.request;
+        if job.posted.is_get() {
+            return self.look_at_buffer(job);
+        }
         if request.is_inline() {
             let mut payload = request.inline_bytes()[..request.length as usize].to_vec();
             if self.broken == Break::InlineReversed {
@@ -749,6 +836,24 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         Ok(payload)
     }
 
+    /// Looks whether the answer of a get may be written to its buffer. The get itself has no payload.
+    fn look_at_buffer(&mut self, job: &Job) -> Result<Vec<u8>, Status> {
+        let Segment {
+            key,
+            address,
+            length,
+        } = job.posted.request.segment();
+        let allowed = length == 0
+            || self.regions.ask(&Access {
+                domain: job.domain,
+                key,
+                rights: RIGHT_LOCAL_WRITE,
+                address,
+                length,
+            });
+        allowed.then(Vec::new).ok_or(Status::LocalProtection)
+    }
+
     /// Lets Delivery do something, and passes on what follows.
     pub(crate) fn deliver<R>(
         &mut self,
@@ -762,6 +867,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             counters: &mut self.counters,
             acknowledge: &mut self.acknowledge,
             updates: &mut self.updates,
+            answered: &mut self.answered,
             faults: &mut self.faults,
         };
         act(&mut self.delivery, &mut around)
@@ -797,6 +903,7 @@ pub(crate) struct Around<'a, M, T> {
     counters: &'a mut Counters,
     acknowledge: &'a mut Acknowledge,
     updates: &'a mut VecDeque<Update>,
+    answered: &'a mut VecDeque<Answered>,
     faults: &'a mut VecDeque<(u16, u8)>,
 }
 
@@ -849,6 +956,7 @@ impl<M: HostMemory, T: Timing> Neighbours for Around<'_, M, T> {
             Output::Reserve { endpoint } => self.endpoints.reserve(endpoint),
             Output::Release { endpoint } => self.endpoints.release(endpoint),
             Output::Update(update) => self.updates.push_back(update),
+            Output::Answered(answered) => self.answered.push_back(answered),
             Output::Raise {
                 endpoint,
                 cause,

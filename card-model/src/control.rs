@@ -104,7 +104,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     /// What has been looked at is delivered, and who is to fail does: none of it is left for the next connection of a pair.
     fn settle(&mut self) {
         let left = |card: &Self| {
-            card.next_fault().is_some() || !card.arrivals.is_empty() || !card.updates.is_empty()
+            card.next_fault().is_some()
+                || !card.arrivals.is_empty()
+                || !card.updates.is_empty()
+                || !card.answered.is_empty()
+                || !card.asked.is_empty()
         };
         while left(self) {
             let next = self.updates.front().map(|update| update.pair);
@@ -115,6 +119,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 self.step(fault);
             }
             self.step(Action::Arrive);
+            self.step(Action::Answered);
+            self.step(Action::Respond);
         }
     }
 

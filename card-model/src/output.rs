@@ -3,6 +3,7 @@
 use abi::completion::Completion;
 use abi::control::{Counter, PairCounter};
 use abi::event::Cause;
+use abi::status::Status;
 
 /// One thing that follows, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub enum Output {
         /// What for.
         reason: Reason,
     },
+    /// The answer of a get is in its buffer, or won't be.
+    Answered(Answered),
     /// A counter of the card counts.
     Count(Counter),
     /// A counter of a pair counts, and with it that of the card.
@@ -84,4 +87,15 @@ pub struct Update {
     pub freed: bool,
     /// What was accepted was refused: a ready message, or a put.
     pub refused: bool,
+}
+
+/// What has become of the answer of a get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// Pair.
+    pub pair: u16,
+    /// Number of the get.
+    pub number: u32,
+    /// What the get ends with: `Success`, `RemoteAccess`, `AccessDenied` or `MemoryError`.
+    pub status: Status,
 }

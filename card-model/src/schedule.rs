@@ -33,6 +33,10 @@ pub enum Action {
     Transmit(u16),
     /// The control frame that a pair owes goes out.
     Control(u16),
+    /// The next get of a peer is answered.
+    Respond,
+    /// The next answer that is in its buffer is taken by the get that it is for.
+    Answered,
 }
 
 impl Action {

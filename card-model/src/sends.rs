@@ -13,8 +13,11 @@
 //!
 //! A put stands in the same queue. It takes no credit: it is given while fewer than [`MAX_CREDITS`] of the pair's sends are unacknowledged. Its number counts among
 //! the credits used until the peer returns it, which it does when it has written the put: so a message behind puts that are on their way may wait for them.
+//!
+//! A get is given as a put is, and needs more than to be safe at the peer: it ends when its answer is in its buffer. So the pair's sends end up to the first get that
+//! isn't answered, and a pair that goes back begins there: whoever asked asks again. `safe` is the number up to which the peer has the sends.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{Counter, PairCounter, PairReport, PairSetup};
@@ -26,7 +29,7 @@ use abi::status::Status;
 use abi::times::DOUBLINGS;
 
 use crate::breaks::Break;
-use crate::output::{Output, Reason};
+use crate::output::{Answered, Output, Reason};
 
 /// Segments of a gather behind the first. Those of another send are empty.
 pub type Segments = [Segment; MAX_SEGMENTS - 1];
@@ -46,9 +49,19 @@ impl Posted {
         std::iter::once(self.request.segment()).chain(self.segments)
     }
 
-    /// Whether it is a put, and not a message.
+    /// Whether it is a put.
     pub fn is_put(&self) -> bool {
         self.request.opcode == Opcode::Put.code()
+    }
+
+    /// Whether it is a get.
+    pub fn is_get(&self) -> bool {
+        self.request.opcode == Opcode::Get.code()
+    }
+
+    /// Whether it reaches into the peer's memory, and is no message.
+    pub fn is_remote(&self) -> bool {
+        self.is_put() || self.is_get()
     }
 
     /// Length of the message; 2^64 − 1 if it is longer than that.
@@ -65,7 +78,18 @@ struct Sent {
     context: u16,
     /// It completes only on error.
     errors_only: bool,
-    is_put: bool,
+    is_remote: bool,
+}
+
+/// How far the answer of a get has come that has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// It is waited for.
+    Awaited,
+    /// It is on its way to the buffer.
+    Coming,
+    /// The get ends with this.
+    Ends(Status),
 }
 
 /// A pair, from the side that sends.
@@ -96,6 +120,12 @@ struct Source {
     tries: u8,
     taken: u32,
     acknowledged: u32,
+    /// Sends that are safe at the peer: those behind `acknowledged` stand behind a get without an answer.
+    safe: u32,
+    /// Bit k: send `safe` − 1 − k was refused.
+    refused: u16,
+    /// Gets that have left, by their numbers.
+    answers: BTreeMap<u32, Answer>,
     returned: u32,
     /// When something last became unacknowledged or acknowledged, or the peer was asked.
     since: u64,
@@ -110,7 +140,7 @@ impl Source {
     fn may_give_first(&self, broken: Break) -> bool {
         let unacknowledged = self.taken.wrapping_sub(self.acknowledged);
         self.waiting().next().is_some_and(|first| {
-            match first.is_put() && broken != Break::PutWaitsForCredit {
+            match first.is_remote() && broken != Break::PutWaitsForCredit {
                 true => unacknowledged < u32::from(MAX_CREDITS),
                 false => self.in_use() < self.granted,
             }
@@ -170,7 +200,7 @@ impl Source {
     fn use_up(&mut self) {
         self.sends.pop_front();
         self.left = self.left.wrapping_add(1);
-        self.acknowledged = self.left;
+        (self.acknowledged, self.safe) = (self.left, self.left);
     }
 
     /// All that it has ends, but those that are given.
@@ -180,7 +210,8 @@ impl Source {
         let waiting = self.sends.split_off(self.at(self.taken));
         let given = self.sends.split_off(self.at(self.left));
         let sent = std::mem::replace(&mut self.sends, given);
-        (self.acknowledged, self.turn) = (self.left, self.taken);
+        (self.acknowledged, self.safe, self.turn) = (self.left, self.left, self.taken);
+        self.answers.clear();
         sent.into_iter().chain(waiting).map(ended).collect()
     }
 }
@@ -192,7 +223,7 @@ impl Sent {
             request: request.request,
             context: request.context,
             errors_only: request.flags & FLAG_ERRORS_ONLY != 0,
-            is_put: posted.is_put(),
+            is_remote: posted.is_remote(),
         }
     }
 
@@ -222,6 +253,19 @@ pub struct Job {
     pub posted: Posted,
     /// It has been sent before.
     pub again: bool,
+}
+
+/// A get whose answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// Its number.
+    pub number: u32,
+    /// Protection domain of its endpoint.
+    pub domain: u8,
+    /// Where the answer goes.
+    pub buffer: Segment,
+    /// The peer has refused it.
+    pub refused: bool,
 }
 
 /// What a frame of the peer says of this side's sends.
@@ -301,7 +345,7 @@ impl Sends {
     /// Takes a request that is well-formed.
     pub fn take(&mut self, endpoint: u8, row: &OpcodeRow, posted: Posted) -> Vec<Output> {
         match row.opcode {
-            Opcode::TaggedSend | Opcode::Put => self.post(endpoint, posted),
+            Opcode::TaggedSend | Opcode::Put | Opcode::Get => self.post(endpoint, posted),
             Opcode::CancelSend => self.cancel(endpoint, &posted.request),
             Opcode::Segments
             | Opcode::TaggedReceive
@@ -465,7 +509,84 @@ impl Sends {
             source.since = now;
         }
         source.left = source.left.wrapping_add(1);
+        if job.posted.is_get() {
+            source.answers.insert(job.sequence, Answer::Awaited);
+        }
         Vec::new()
+    }
+
+    /// The get that an answer of a pair's peer is for, if it waits for one of so many bytes, or for a refusal (`None`): the answer goes to its buffer from now on, and
+    /// no other one does.
+    pub fn take_answer(&mut self, pair: u16, number: u32, bytes: Option<usize>) -> Option<Awaited> {
+        let source = self.pairs.get_mut(usize::from(pair))?;
+        let source = (source.connected && source.failed.is_none()).then_some(source)?;
+        let request = source.sends.get(source.at(number))?.request;
+        let answer = source.answers.get_mut(&number)?;
+        let fits = bytes.is_none_or(|bytes| bytes as u64 == request.length);
+        let takes = *answer == Answer::Awaited && fits;
+        takes.then(|| *answer = Answer::Coming)?;
+        Some(Awaited {
+            number,
+            domain: source.domain,
+            buffer: request.segment(),
+            refused: bytes.is_none(),
+        })
+    }
+
+    /// The answer of a get is in its buffer, or won't be: the get ends, and with it what waited behind it, up to the next get without an answer.
+    pub fn answered(&mut self, answered: &Answered, now: u64) -> Vec<Output> {
+        let Some(source) = self.pairs.get_mut(usize::from(answered.pair)) else {
+            return Vec::new();
+        };
+        let Some(answer) = source.answers.get_mut(&answered.number) else {
+            return Vec::new();
+        };
+        *answer = Answer::Ends(answered.status);
+        self.end_sent(answered.pair, now)
+    }
+
+    /// Ends the sends of a pair that are safe at the peer, up to the first get without an answer.
+    fn end_sent(&mut self, pair: u16, now: u64) -> Vec<Output> {
+        let ignores_refusals = self.broken == Break::RefusalUnheard;
+        let tells_success = self.broken == Break::SuccessTold;
+        let waits_not = self.broken == Break::GetEndsUnanswered;
+        let source = &mut self.pairs[usize::from(pair)];
+        let mut outputs = Vec::new();
+        while source.acknowledged != source.safe {
+            let number = source.acknowledged;
+            let answer = source.answers.get(&number).copied();
+            if matches!(answer, Some(Answer::Awaited | Answer::Coming)) && !waits_not {
+                break;
+            }
+            source.answers.remove(&number);
+            let posted = source
+                .sends
+                .pop_front()
+                .expect("it is known until it is safe");
+            let sent = Sent::of(&posted);
+            let later = source.safe.wrapping_sub(number) - 1;
+            let refused = source.refused.checked_shr(later).unwrap_or(0) & 1 != 0;
+            let status = match (refused && !ignores_refusals, sent.is_remote, answer) {
+                (false, _, Some(Answer::Ends(status))) => status,
+                (true, false, _) => Status::NotReady,
+                (true, true, _) => Status::RemoteAccess,
+                (false, _, _) => Status::Success,
+            };
+            let endpoint = source.endpoint;
+            let silent = sent.errors_only && status == Status::Success;
+            outputs.push(match silent && !tells_success {
+                true => Output::Release { endpoint },
+                false => sent.completion(endpoint, pair, status.code()),
+            });
+            source.acknowledged = number.wrapping_add(1);
+            source.since = now;
+            source.tries = 0;
+        }
+        // What has ended needn't be given again.
+        if source.acknowledged.wrapping_sub(source.turn) >> 31 == 0 {
+            source.turn = source.acknowledged;
+        }
+        outputs
     }
 
     /// The failure of a pair has been asked for: it does nothing more until it comes.
@@ -511,8 +632,6 @@ impl Sends {
     /// is a lie and fails the pair.
     pub fn progress(&mut self, progress: &Progress, now: u64) -> Vec<Output> {
         let number = progress.pair;
-        let ignores_refusals = self.broken == Break::RefusalUnheard;
-        let tells_success = self.broken == Break::SuccessTold;
         let Some(source) = self.pairs.get_mut(usize::from(number)) else {
             return Vec::new();
         };
@@ -524,20 +643,18 @@ impl Sends {
             ahead if ahead >> 31 != 0 => Ok(from),
             _ => Err(()),
         };
-        let on_their_way = source.at(source.left) as u32;
+        let on_their_way = source.left.wrapping_sub(source.safe);
         let asked = source.is_dry(self.broken);
-        let numbers = moves(source.acknowledged, progress.acknowledge, on_their_way).and_then(
-            |acknowledged| {
-                let room = acknowledged.wrapping_sub(source.returned);
-                let returned = moves(source.returned, progress.credit, room)?;
-                // What is acknowledged and not returned are messages that hold an envelope: a put's number comes back with its acknowledgement.
-                match acknowledged.wrapping_sub(returned) <= source.granted {
-                    true => Ok((acknowledged, returned)),
-                    false => Err(()),
-                }
-            },
-        );
-        let Ok((acknowledged, returned)) = numbers else {
+        let numbers = moves(source.safe, progress.acknowledge, on_their_way).and_then(|safe| {
+            let room = safe.wrapping_sub(source.returned);
+            let returned = moves(source.returned, progress.credit, room)?;
+            // What is safe and not returned are messages that hold an envelope: a put's number comes back with its acknowledgement, and a get's.
+            match safe.wrapping_sub(returned) <= source.granted {
+                true => Ok((safe, returned)),
+                false => Err(()),
+            }
+        });
+        let Ok((safe, returned)) = numbers else {
             source.failing = true;
             let status = Status::LinkError.code();
             return vec![Output::Fail {
@@ -545,35 +662,17 @@ impl Sends {
                 status,
             }];
         };
-        let mut outputs = Vec::new();
-        let newly = acknowledged.wrapping_sub(source.acknowledged);
-        for (later, posted) in (0..newly).rev().zip(source.sends.drain(..newly as usize)) {
-            let sent = Sent::of(&posted);
-            let refused = progress.refused.checked_shr(later).unwrap_or(0) & 1 != 0;
-            let status = match (refused && !ignores_refusals, sent.is_put) {
-                (true, false) => Status::NotReady,
-                (true, true) => Status::RemoteAccess,
-                (false, _) => Status::Success,
-            };
-            let endpoint = source.endpoint;
-            let silent = sent.errors_only && status == Status::Success;
-            outputs.push(match silent && !tells_success {
-                true => Output::Release { endpoint },
-                false => sent.completion(endpoint, number, status.code()),
-            });
-        }
-        if newly > 0 {
+        if safe != source.safe {
+            source.refused = progress.refused;
             source.since = now;
         }
-        if newly > 0 || asked {
+        if safe != source.safe || asked {
             source.tries = 0;
         }
-        source.acknowledged = acknowledged;
+        source.safe = safe;
         source.returned = returned;
-        // What is acknowledged needn't be given again.
-        if acknowledged.wrapping_sub(source.turn) >> 31 == 0 {
-            source.turn = acknowledged;
-        }
+        let mut outputs = self.end_sent(number, now);
+        let source = &self.pairs[usize::from(number)];
         let reason = match (progress.ask, progress.misses) {
             (_, true) => Some(Reason::Gap),
             (true, false) => Some(Reason::Answer),

@@ -12,6 +12,9 @@ pub const fn table_rows(entries: usize) -> usize {
 /// cycles this keeps one for every ten cycles under way.
 pub const JOBS: usize = 16;
 
+/// What the gates have of what a card may have: all but gets.
+const GATES: u32 = capability::ALL & !capability::CAPABILITY_GET;
+
 /// Sizes of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -61,7 +64,7 @@ pub const TINY: Config = Config {
     regions: 32,
     rules: 4,
     grants: 64,
-    capabilities: capability::ALL,
+    capabilities: GATES,
 };
 
 /// For boards, and the default of the simulator.
@@ -79,7 +82,7 @@ pub const ECP5: Config = Config {
     regions: 256,
     rules: 16,
     grants: 256,
-    capabilities: capability::ALL,
+    capabilities: GATES,
 };
 
 /// Small, with room for few receives: for tests of what happens when there is none. No card is built with it.

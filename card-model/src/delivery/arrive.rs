@@ -1,19 +1,20 @@
 //! A message has arrived.
 
-use abi::control::{Counter, PairCounter, RIGHT_REMOTE_WRITE};
+use abi::control::{Counter, PairCounter, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_WRITE};
 use abi::event::Cause;
 use abi::limits::MAX_CREDITS;
-use abi::request::place;
+use abi::request::{Segment, place};
 use abi::status::Status;
 
 use super::rules::Tag;
 use super::{Delivery, Envelope, Neighbours, of_pair, slot_offset};
 use crate::breaks::Break;
 use crate::matching::{Command, Operation};
-use crate::output::{Output, Update};
-use crate::regions::RemoteAccess;
+use crate::output::{Answered, Output, Update};
+use crate::regions::{Access, RemoteAccess};
+use crate::sends::Awaited;
 
-/// A message of a peer, or a put.
+/// A message of a peer, a put, or the answer of a get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Pair that it came by.
@@ -30,6 +31,8 @@ pub struct Arrival {
     pub ready: bool,
     /// It is a put: `match_bits` is the key, `immediate` the offset.
     pub put: bool,
+    /// It is no request, but the answer of this get.
+    pub answers: Option<Awaited>,
     /// Its bytes.
     pub payload: Vec<u8>,
 }
@@ -41,9 +44,9 @@ impl Delivery {
         !sink.connected || sink.failed.is_some()
     }
 
-    /// Whether a message falls under a rule. A put falls under none.
+    /// Whether a message falls under a rule. A put falls under none, nor does an answer.
     pub fn is_revoked(&self, arrival: &Arrival) -> bool {
-        if arrival.put {
+        if arrival.put || arrival.answers.is_some() {
             return false;
         }
         let tag = Tag {
@@ -73,9 +76,12 @@ impl Delivery {
                 freed: self.broken != Break::RuledKeepsCredit,
                 refused: false,
             }));
-        } else if !self.drops(arrival.pair) && arrival.put {
+        } else if self.drops(arrival.pair) {
+        } else if let Some(awaited) = &arrival.answers {
+            self.answer(arrival, awaited, around);
+        } else if arrival.put {
             self.put(arrival, around);
-        } else if !self.drops(arrival.pair) {
+        } else {
             let refusable = arrival.ready && !self.may_be_held_back(arrival.endpoint, around);
             let slots = u16::from(sink.granted).min(MAX_CREDITS) as u8;
             let slot = (0..slots).find(|slot| sink.used & (1 << slot) == 0);
@@ -197,6 +203,39 @@ impl Delivery {
         };
         let told = !written && self.broken != Break::PutRefusalUntold;
         around.put(update(pair, true, told));
+    }
+
+    /// The answer of a get goes to the buffer of the get, and says what that ends with.
+    fn answer(&mut self, arrival: &Arrival, awaited: &Awaited, around: &mut impl Neighbours) {
+        let pair = arrival.pair;
+        let length = arrival.payload.len() as u64;
+        let Segment { key, address, .. } = awaited.buffer;
+        let access = Access {
+            domain: awaited.domain,
+            key,
+            rights: RIGHT_LOCAL_WRITE,
+            address,
+            length,
+        };
+        let status = if awaited.refused {
+            Status::RemoteAccess
+        } else if length == 0 {
+            Status::Success
+        } else if !around.allowed(&access) {
+            if let Some(sink) = self.sink_mut(pair) {
+                sink.refused = sink.refused.wrapping_add(1);
+            }
+            Status::AccessDenied
+        } else if around.write(address, &arrival.payload).is_err() {
+            Status::MemoryError
+        } else {
+            Status::Success
+        };
+        around.put(Output::Answered(Answered {
+            pair,
+            number: awaited.number,
+            status,
+        }));
     }
 
     /// It waits from now on, and goes to its slot.

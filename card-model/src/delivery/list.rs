@@ -55,7 +55,11 @@ impl Delivery {
             Opcode::ReceiveClaimed | Opcode::Discard => {
                 self.use_claim(row.kind, &receive, request, around)
             }
-            Opcode::TaggedSend | Opcode::CancelSend | Opcode::Segments | Opcode::Put => {
+            Opcode::TaggedSend
+            | Opcode::CancelSend
+            | Opcode::Segments
+            | Opcode::Put
+            | Opcode::Get => {
                 unreachable!("the decoder of the list ring refuses it")
             }
         }

@@ -3,11 +3,11 @@
 use abi::control::PairSetup;
 use abi::request::{FLAG_READY, Opcode, SendRequest};
 use abi::wire::{
-    ETHERTYPE_FIELD, FRAME_GAP, FRAME_READY, FrameHeader, FrameType, HEADER_BYTES, TRAILER_BYTES,
-    VERSION, crc32c, frame_bytes, split_mac,
+    ETHERTYPE_FIELD, FRAME_GAP, FRAME_READY, FRAME_REFUSED, FrameHeader, FrameType, HEADER_BYTES,
+    TRAILER_BYTES, VERSION, crc32c, frame_bytes, split_mac,
 };
 
-use super::{Owed, SinkNumbers};
+use super::{Asked, Owed, SinkNumbers};
 
 /// A frame of this header and payload, with padding and trailer.
 pub fn seal(header: &FrameHeader, payload: &[u8]) -> Vec<u8> {
@@ -52,7 +52,7 @@ impl Transmit {
         }
     }
 
-    /// The frame of a message or a put, with the numbers of the reverse direction.
+    /// The frame of a message, a put or a get, with the numbers of the reverse direction.
     pub fn request(
         &self,
         pair: u16,
@@ -63,14 +63,16 @@ impl Transmit {
     ) -> Option<Vec<u8>> {
         let setup = &self.pairs.get(usize::from(pair))?.as_ref()?.setup;
         let ready = request.flags & FLAG_READY != 0;
-        let frame_type = match request.opcode == Opcode::Put.code() {
-            true => FrameType::Put,
-            false => FrameType::Eager,
+        let (frame_type, context) = match Opcode::from_code(request.opcode) {
+            Some(Opcode::Put) => (FrameType::Put, request.context),
+            // It has no payload, and says how much it wants.
+            Some(Opcode::Get) => (FrameType::Get, request.length as u16),
+            _ => (FrameType::Eager, request.context),
         };
         let header = FrameHeader {
             frame_type: frame_type.code(),
             sequence,
-            context: request.context,
+            context,
             payload_length: payload.len() as u16,
             match_bits: request.match_bits,
             immediate: request.immediate,
@@ -79,6 +81,26 @@ impl Transmit {
             ..self.header(pair, setup, numbers)
         };
         Some(seal(&header, payload))
+    }
+
+    /// The frame that answers a get: with its bytes, or, if there are none to be had, as refused.
+    pub fn answer(
+        &self,
+        asked: &Asked,
+        payload: Option<&[u8]>,
+        numbers: SinkNumbers,
+    ) -> Option<Vec<u8>> {
+        let setup = &self.pairs.get(usize::from(asked.pair))?.as_ref()?.setup;
+        let bytes = payload.unwrap_or_default();
+        let header = FrameHeader {
+            frame_type: FrameType::GetAnswer.code(),
+            sequence: asked.number,
+            payload_length: bytes.len() as u16,
+            message_length: bytes.len() as u64,
+            flags: if payload.is_none() { FRAME_REFUSED } else { 0 },
+            ..self.header(asked.pair, setup, numbers)
+        };
+        Some(seal(&header, bytes))
     }
 
     /// A control frame, which is given its number.

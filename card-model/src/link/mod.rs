@@ -13,5 +13,5 @@ mod screen;
 
 pub use acknowledge::{Acknowledge, Owed, SinkNumbers};
 pub use frame::{Transmit, seal};
-pub use receive::{Judged, Receive};
+pub use receive::{Asked, Judged, Receive};
 pub use screen::{Screened, screen, screen_as};

@@ -35,8 +35,25 @@ pub struct Judged {
     pub progress: Option<Progress>,
     /// The message that it carries.
     pub arrival: Option<Arrival>,
+    /// The get that it is, which is to be answered.
+    pub asked: Option<Asked>,
     /// Its pair fails, with this code.
     pub fails: Option<u8>,
+}
+
+/// A get of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Pair that it came by.
+    pub pair: u16,
+    /// Its number.
+    pub number: u32,
+    /// Remote key.
+    pub key: u64,
+    /// First byte, from the first of the region.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u16,
 }
 
 /// The receiving end of all connections.
@@ -103,6 +120,7 @@ impl Receive {
             counter,
             progress: None,
             arrival: None,
+            asked: None,
             fails: None,
         };
         let peer = self.pairs.get_mut(usize::from(header.destination_pair));
@@ -120,6 +138,13 @@ impl Receive {
             return drop(PairCounter::PairErrors);
         }
         peer.heard = true;
+        // Whether it answers anything is asked of those who ask. Its number is the get's.
+        if frame.is_response() {
+            return Judged {
+                progress: Some(frame.progress()),
+                ..drop(PairCounter::FramesReceived)
+            };
+        }
         let is_request = frame.is_request();
         let next = match is_request {
             true => &mut peer.requests,
@@ -134,8 +159,10 @@ impl Receive {
                 ask: true,
                 ..frame.progress()
             };
+            let asked = frame.asked();
             return Judged {
                 progress: is_request.then_some(again),
+                asked: asked.filter(|_| self.broken != Break::GetAnsweredOnce),
                 ..drop(PairCounter::Duplicates)
             };
         }
@@ -175,18 +202,41 @@ impl Receive {
                 match_bits: header.match_bits,
                 immediate: header.immediate,
                 ready: header.flags & FRAME_READY != 0,
-                put: frame.frame_type == FrameType::Put,
+                // A get writes nothing here: in the order of the pair's requests it is a put of no byte.
+                put: frame.frame_type != FrameType::Eager,
+                answers: None,
                 payload: frame.payload.clone(),
             }),
+            asked: frame.asked(),
             fails: fails.map(Status::code),
         }
     }
 }
 
 impl Screened {
-    /// Whether it carries a message or a put, which have one sequence.
+    /// Whether it is a message, a put or a get, which have one sequence.
     pub fn is_request(&self) -> bool {
-        matches!(self.frame_type, FrameType::Eager | FrameType::Put)
+        matches!(
+            self.frame_type,
+            FrameType::Eager | FrameType::Put | FrameType::Get
+        )
+    }
+
+    /// Whether it answers a request.
+    pub fn is_response(&self) -> bool {
+        self.frame_type == FrameType::GetAnswer
+    }
+
+    /// The get that it is, if it is one.
+    fn asked(&self) -> Option<Asked> {
+        let header = &self.header;
+        (self.frame_type == FrameType::Get).then_some(Asked {
+            pair: header.destination_pair,
+            number: header.sequence,
+            key: header.match_bits,
+            offset: header.immediate,
+            length: header.context,
+        })
     }
 
     /// What the frame says of the sends of its receiver.
@@ -196,7 +246,7 @@ impl Screened {
             acknowledge: self.header.acknowledge,
             credit: self.header.credit,
             ask: self.frame_type == FrameType::Ask,
-            gap: !self.is_request() && self.header.flags & FRAME_GAP != 0,
+            gap: !self.is_request() && !self.is_response() && self.header.flags & FRAME_GAP != 0,
             misses: false,
             refused: self.header.refused,
         }

@@ -3,8 +3,8 @@
 use abi::control::Counter;
 use abi::limits::EAGER_MAX;
 use abi::wire::{
-    ETHERTYPE_FIELD, FRAME_GAP, FRAME_MAX, FRAME_READY, FrameHeader, FrameType, HEADER_BYTES,
-    MANAGEMENT_BYTES, TRAILER_BYTES, VERSION, crc32c,
+    ETHERTYPE_FIELD, FRAME_GAP, FRAME_MAX, FRAME_READY, FRAME_REFUSED, FrameHeader, FrameType,
+    HEADER_BYTES, MANAGEMENT_BYTES, TRAILER_BYTES, VERSION, crc32c,
 };
 
 use crate::breaks::Break;
@@ -53,6 +53,8 @@ pub fn screen_as(bytes: &[u8], broken: Break) -> Result<Screened, Counter> {
     let length = usize::from(header.payload_length);
     let fits = match frame_type {
         FrameType::Eager | FrameType::Put => length <= EAGER_MAX,
+        FrameType::Get => length == 0 && usize::from(header.context) <= EAGER_MAX,
+        FrameType::GetAnswer => length <= EAGER_MAX && (header.flags == 0 || length == 0),
         FrameType::Handshake | FrameType::Management => length == MANAGEMENT_BYTES,
         FrameType::Acknowledge | FrameType::PairFailed | FrameType::Ask | FrameType::PairClosed => {
             length == 0
@@ -76,6 +78,7 @@ fn known(header: &FrameHeader) -> Option<FrameType> {
     let flags = match frame_type {
         FrameType::Eager => FRAME_READY,
         FrameType::Acknowledge | FrameType::Ask => FRAME_GAP,
+        FrameType::GetAnswer => FRAME_REFUSED,
         _ => 0,
     };
     // Firmwares of different versions are to be able to name the difference.
@@ -126,17 +129,22 @@ mod tests {
             drop(&frame(|_| {}, &[0; EAGER_MAX + 1])),
             Counter::LengthErrors
         );
-        let lies: [&dyn Fn(&mut FrameHeader); 3] = [
+        let lies: [&dyn Fn(&mut FrameHeader); 5] = [
             &|header| header.payload_length -= 8,
             &|header| header.message_length += 1,
             &|header| header.frame_type = FrameType::Acknowledge.code(),
+            &|header| header.frame_type = FrameType::Get.code(),
+            &|header| {
+                header.frame_type = FrameType::GetAnswer.code();
+                header.flags = FRAME_REFUSED;
+            },
         ];
         for lie in lies {
             assert_eq!(drop(&frame(lie, &[0; 16])), Counter::LengthErrors);
         }
         let unknown: [&dyn Fn(&mut FrameHeader); 5] = [
             &|header| header.version += 1,
-            &|header| header.frame_type = 0x12,
+            &|header| header.frame_type = 0x13,
             &|header| header.flags = 2,
             &|header| {
                 header.frame_type = FrameType::Put.code();
