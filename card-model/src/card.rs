@@ -559,6 +559,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 immediate: 0,
                 ready: false,
                 put: false,
+                asks: None,
                 answers: Some(awaited),
                 payload: screened.payload.clone(),
             });
@@ -567,7 +568,6 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             }
         }
         self.counters.count_of_pair(named, judged.counter);
-        self.asked.extend(judged.asked);
         if let Some(progress) = judged.progress {
             let gap = progress.gap && self.timing.goes_back();
             let progress = Progress { gap, ..progress };
@@ -867,6 +867,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             counters: &mut self.counters,
             acknowledge: &mut self.acknowledge,
             updates: &mut self.updates,
+            asked: &mut self.asked,
             answered: &mut self.answered,
             faults: &mut self.faults,
         };
@@ -903,6 +904,7 @@ pub(crate) struct Around<'a, M, T> {
     counters: &'a mut Counters,
     acknowledge: &'a mut Acknowledge,
     updates: &'a mut VecDeque<Update>,
+    asked: &'a mut VecDeque<Asked>,
     answered: &'a mut VecDeque<Answered>,
     faults: &'a mut VecDeque<(u16, u8)>,
 }
@@ -956,6 +958,7 @@ impl<M: HostMemory, T: Timing> Neighbours for Around<'_, M, T> {
             Output::Reserve { endpoint } => self.endpoints.reserve(endpoint),
             Output::Release { endpoint } => self.endpoints.release(endpoint),
             Output::Update(update) => self.updates.push_back(update),
+            Output::Asked(asked) => self.asked.push_back(asked),
             Output::Answered(answered) => self.answered.push_back(answered),
             Output::Raise {
                 endpoint,

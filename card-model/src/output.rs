@@ -5,6 +5,8 @@ use abi::control::{Counter, PairCounter};
 use abi::event::Cause;
 use abi::status::Status;
 
+use crate::link::Asked;
+
 /// One thing that follows, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -52,6 +54,8 @@ pub enum Output {
         /// What for.
         reason: Reason,
     },
+    /// A get of a peer is to be answered.
+    Asked(Asked),
     /// The answer of a get is in its buffer, or won't be.
     Answered(Answered),
     /// A counter of the card counts.

@@ -9,12 +9,13 @@ use abi::status::Status;
 use super::rules::Tag;
 use super::{Delivery, Envelope, Neighbours, of_pair, slot_offset};
 use crate::breaks::Break;
+use crate::link::Asked;
 use crate::matching::{Command, Operation};
 use crate::output::{Answered, Output, Update};
 use crate::regions::{Access, RemoteAccess};
 use crate::sends::Awaited;
 
-/// A message of a peer, a put, or the answer of a get.
+/// A message of a peer, a put, a get, or the answer of a get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Pair that it came by.
@@ -31,10 +32,19 @@ pub struct Arrival {
     pub ready: bool,
     /// It is a put: `match_bits` is the key, `immediate` the offset.
     pub put: bool,
+    /// It is this get, and not a message.
+    pub asks: Option<Asked>,
     /// It is no request, but the answer of this get.
     pub answers: Option<Awaited>,
     /// Its bytes.
     pub payload: Vec<u8>,
+}
+
+impl Arrival {
+    /// Whether it is a message, which looks for a receive.
+    fn is_message(&self) -> bool {
+        !self.put && self.asks.is_none() && self.answers.is_none()
+    }
 }
 
 impl Delivery {
@@ -44,9 +54,9 @@ impl Delivery {
         !sink.connected || sink.failed.is_some()
     }
 
-    /// Whether a message falls under a rule. A put falls under none, nor does an answer.
+    /// Whether a message falls under a rule. Nothing else falls under one.
     pub fn is_revoked(&self, arrival: &Arrival) -> bool {
-        if arrival.put || arrival.answers.is_some() {
+        if !arrival.is_message() {
             return false;
         }
         let tag = Tag {
@@ -79,6 +89,12 @@ impl Delivery {
         } else if self.drops(arrival.pair) {
         } else if let Some(awaited) = &arrival.answers {
             self.answer(arrival, awaited, around);
+        } else if let Some(asked) = arrival.asks {
+            // In the order of the pair's requests it is a put of no byte. It is answered when all before it is written.
+            if !asked.again {
+                around.put(update(arrival.pair, true, false));
+            }
+            around.put(Output::Asked(asked));
         } else if arrival.put {
             self.put(arrival, around);
         } else {

@@ -35,8 +35,6 @@ pub struct Judged {
     pub progress: Option<Progress>,
     /// The message that it carries.
     pub arrival: Option<Arrival>,
-    /// The get that it is, which is to be answered.
-    pub asked: Option<Asked>,
     /// Its pair fails, with this code.
     pub fails: Option<u8>,
 }
@@ -54,6 +52,8 @@ pub struct Asked {
     pub offset: u64,
     /// Bytes.
     pub length: u16,
+    /// It has come before: it is answered again, and is no further request.
+    pub again: bool,
 }
 
 /// The receiving end of all connections.
@@ -120,7 +120,6 @@ impl Receive {
             counter,
             progress: None,
             arrival: None,
-            asked: None,
             fails: None,
         };
         let peer = self.pairs.get_mut(usize::from(header.destination_pair));
@@ -128,6 +127,7 @@ impl Receive {
             return drop(PairCounter::PairErrors);
         };
         let setup = &peer.setup;
+        let endpoint = setup.endpoint;
         let agrees = header.destination_endpoint == u16::from(setup.endpoint)
             && header.source_endpoint == setup.remote_endpoint
             && header.source_pair == setup.remote_pair
@@ -159,10 +159,12 @@ impl Receive {
                 ask: true,
                 ..frame.progress()
             };
-            let asked = frame.asked();
+            let asked = frame
+                .asked(true)
+                .filter(|_| self.broken != Break::GetAnsweredOnce);
             return Judged {
                 progress: is_request.then_some(again),
-                asked: asked.filter(|_| self.broken != Break::GetAnsweredOnce),
+                arrival: asked.map(|_| frame.arrival(endpoint, asked)),
                 ..drop(PairCounter::Duplicates)
             };
         }
@@ -195,19 +197,7 @@ impl Receive {
         Judged {
             counter: PairCounter::FramesReceived,
             progress: Some(frame.progress()),
-            arrival: is_request.then(|| Arrival {
-                pair: header.destination_pair,
-                endpoint: setup.endpoint,
-                context: header.context,
-                match_bits: header.match_bits,
-                immediate: header.immediate,
-                ready: header.flags & FRAME_READY != 0,
-                // A get writes nothing here: in the order of the pair's requests it is a put of no byte.
-                put: frame.frame_type != FrameType::Eager,
-                answers: None,
-                payload: frame.payload.clone(),
-            }),
-            asked: frame.asked(),
+            arrival: is_request.then(|| frame.arrival(endpoint, frame.asked(false))),
             fails: fails.map(Status::code),
         }
     }
@@ -228,7 +218,7 @@ impl Screened {
     }
 
     /// The get that it is, if it is one.
-    fn asked(&self) -> Option<Asked> {
+    fn asked(&self, again: bool) -> Option<Asked> {
         let header = &self.header;
         (self.frame_type == FrameType::Get).then_some(Asked {
             pair: header.destination_pair,
@@ -236,7 +226,25 @@ impl Screened {
             key: header.match_bits,
             offset: header.immediate,
             length: header.context,
+            again,
         })
+    }
+
+    /// What the request brings.
+    fn arrival(&self, endpoint: u8, asks: Option<Asked>) -> Arrival {
+        let header = &self.header;
+        Arrival {
+            pair: header.destination_pair,
+            endpoint,
+            context: header.context,
+            match_bits: header.match_bits,
+            immediate: header.immediate,
+            ready: header.flags & FRAME_READY != 0,
+            put: self.frame_type == FrameType::Put,
+            asks,
+            answers: None,
+            payload: self.payload.clone(),
+        }
     }
 
     /// What the frame says of the sends of its receiver.
