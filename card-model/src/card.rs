@@ -458,7 +458,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 }
             }
             Action::Arrive => {
-                if let Some(arrival) = self.arrivals.pop_front() {
+                let arrival = self.arrivals.pop_front();
+                if let Some(arrival) = arrival.filter(|arrival| self.is_wanted(arrival)) {
                     self.deliver(|delivery, around| delivery.arrive(&arrival, around));
                 }
             }
@@ -716,6 +717,12 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.put(Output::Complete { endpoint, entry });
     }
 
+    /// Whether what has been looked at is to be delivered: the answer of a get that has ended with its pair isn't, since its buffer is the host's again.
+    fn is_wanted(&self, arrival: &Arrival) -> bool {
+        let answers = arrival.answers.as_ref();
+        answers.is_none_or(|awaited| self.sends.takes_answer(arrival.pair, awaited.number))
+    }
+
     /// Answers a get of a peer: with the bytes, or as refused if its peer may not read them or the memory answers with an error. A pair that has failed says nothing more.
     fn respond(&mut self, asked: &Asked) {
         let Asked {
@@ -743,6 +750,9 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             0 => Some(0),
             _ => self.regions.allowed_remote(&access),
         };
+        if address.is_none() {
+            self.delivery.count_refusal(pair);
+        }
         let read = address
             .is_some_and(|address| length == 0 || self.memory.read(address, &mut bytes).is_ok());
         if !self.acknowledge.is_sound(pair) {

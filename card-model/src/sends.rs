@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The sends of a pair are one queue, from number `acknowledged` on: first those that have left, then those that are given, then those that wait. It holds as
-//! many as the pair has descriptors. Always `returned ≤ acknowledged ≤ left ≤ taken`; a message is given
-//! only while `taken < returned + granted`. A pair goes back to the first send that isn't
+//! many as the pair has descriptors. Always `acknowledged ≤ safe ≤ left ≤ taken` and `returned ≤ safe`; a message is given
+//! only while `taken < returned + granted` and `taken < acknowledged + 16`. A pair goes back to the first send that isn't
 //! acknowledged when its peer misses one, and when nothing is acknowledged for its time-out: the sends that have left are
 //! given again, in order and with their numbers, before any other.
 //!
@@ -15,7 +15,8 @@
 //! the credits used until the peer returns it, which it does when it has written the put: so a message behind puts that are on their way may wait for them.
 //!
 //! A get is given as a put is, and needs more than to be safe at the peer: it ends when its answer is in its buffer. So the pair's sends end up to the first get that
-//! isn't answered, and a pair that goes back begins there: whoever asked asks again. `safe` is the number up to which the peer has the sends.
+//! isn't answered, and a pair that goes back begins there: whoever asked asks again. `safe` is the number up to which the peer has the sends. While a get has no answer
+//! credits of messages behind it come back and nothing ends; since a frame tells the outcomes of 16 requests, no more than these are given.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -136,13 +137,15 @@ impl Source {
         self.taken.wrapping_sub(self.returned)
     }
 
-    /// The first send that waits may be given: a message needs a credit, a put a place in the window of the outcomes that a frame tells.
+    /// The first send that waits may be given: each needs a place in the window of the outcomes that a frame tells, and a message a credit too. Behind a get without
+    /// an answer credits come back while nothing ends.
     fn may_give_first(&self, broken: Break) -> bool {
         let unacknowledged = self.taken.wrapping_sub(self.acknowledged);
+        let has_place = unacknowledged < u32::from(MAX_CREDITS);
         self.waiting().next().is_some_and(|first| {
             match first.is_remote() && broken != Break::PutWaitsForCredit {
-                true => unacknowledged < u32::from(MAX_CREDITS),
-                false => self.in_use() < self.granted,
+                true => has_place,
+                false => has_place && self.in_use() < self.granted,
             }
         })
     }
@@ -531,6 +534,12 @@ impl Sends {
             buffer: request.segment(),
             refused: bytes.is_none(),
         })
+    }
+
+    /// Whether the answer of this get is on its way to its buffer, and the get hasn't ended with its pair.
+    pub fn takes_answer(&self, pair: u16, number: u32) -> bool {
+        let source = self.get(pair);
+        source.is_some_and(|source| source.answers.get(&number) == Some(&Answer::Coming))
     }
 
     /// The answer of a get is in its buffer, or won't be: the get ends, and with it what waited behind it, up to the next get without an answer.

@@ -162,9 +162,7 @@ impl Delivery {
         if written > 0 && !around.allowed(&Self::access(&receive, written.into())) {
             status = Status::AccessDenied;
             written = 0;
-            if let Some(sink) = self.sink_mut(arrival.pair) {
-                sink.refused = sink.refused.wrapping_add(1);
-            }
+            self.count_refusal(arrival.pair);
         }
         let bytes = &arrival.payload[..written.into()];
         if written > 0
@@ -211,9 +209,7 @@ impl Delivery {
         let written = match address {
             Some(address) => length == 0 || around.write(address, &arrival.payload).is_ok(),
             None => {
-                if let Some(sink) = self.sink_mut(pair) {
-                    sink.refused = sink.refused.wrapping_add(1);
-                }
+                self.count_refusal(pair);
                 false
             }
         };
@@ -238,9 +234,7 @@ impl Delivery {
         } else if length == 0 {
             Status::Success
         } else if !around.allowed(&access) {
-            if let Some(sink) = self.sink_mut(pair) {
-                sink.refused = sink.refused.wrapping_add(1);
-            }
+            self.count_refusal(pair);
             Status::AccessDenied
         } else if around.write(address, &arrival.payload).is_err() {
             Status::MemoryError

@@ -218,6 +218,13 @@ impl Delivery {
         &self.lists
     }
 
+    /// An access of a pair's peer was refused.
+    pub fn count_refusal(&mut self, pair: u16) {
+        if let Some(sink) = self.sink_mut(pair) {
+            sink.refused = sink.refused.wrapping_add(1);
+        }
+    }
+
     /// Accesses of a pair's peer that a region refused.
     pub fn refused(&self, pair: u16) -> u32 {
         self.sink(pair).refused
