@@ -208,6 +208,12 @@ impl HostSide {
         bytes
     }
 
+    /// Fills the window from `at` on.
+    pub fn fill_window<T: Timing>(&self, card: &mut Card<Pieces, T>, at: u64, bytes: &[u8]) {
+        let written = card.memory.write(window(self.endpoint) + at, bytes);
+        written.expect("mapped");
+    }
+
     /// Producer indices of the send ring and of the list ring.
     pub fn tails(&self) -> (u16, u16) {
         (self.send_tail, self.list_tail)
@@ -316,6 +322,20 @@ impl HostSide {
             match_bits: key,
             immediate: at,
             ..self.a_send(pair, request, offset, length)
+        }
+    }
+
+    /// A get of `length` bytes into the buffer at `offset`, from `at` in the region of the remote key.
+    pub fn a_get(
+        &self,
+        pair: u16,
+        request: u32,
+        place: (u64, u64),
+        remote: (u64, u64),
+    ) -> SendRequest {
+        SendRequest {
+            opcode: Opcode::Get.code(),
+            ..self.a_put(pair, request, place, remote)
         }
     }
 

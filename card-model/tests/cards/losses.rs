@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use abi::control::{Counter, GRANT_ONE_SHOT, Operation, PairReport};
+use abi::control::{Counter, GRANT_ONE_SHOT, Operation, PairReport, RIGHT_REMOTE_READ};
 use abi::event::Cause;
 use abi::mailbox::PairState;
 use abi::status::Status;
@@ -64,9 +64,13 @@ impl Sight<'_> {
     }
 
     fn is_control(&self) -> bool {
-        ![FrameType::Eager, FrameType::Put]
+        ![FrameType::Eager, FrameType::Put, FrameType::Get]
             .map(FrameType::code)
             .contains(&self.header.frame_type)
+    }
+
+    fn is_answer(&self) -> bool {
+        self.header.frame_type == FrameType::GetAnswer.code()
     }
 }
 
@@ -583,6 +587,108 @@ fn a_put_that_is_lost_is_sent_again_and_one_whose_acknowledgement_is_lost_is_not
     for seed in 0..50 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         puts_arrive(move |_: &Sight| match rng.random_range(0..12) {
+            0 => Fate::Lost,
+            1 => Fate::Corrupted,
+            2 => Fate::Late,
+            3 => Fate::Repeated,
+            _ => Fate::Passes,
+        });
+    }
+}
+
+/// Gets, puts and messages in turn, over such a wire. Every one ends well, once and in order, and each get has read its bytes.
+fn gets_arrive<F: FnMut(&Sight) -> Fate>(wire: F) -> Line<F> {
+    let mut line = Line::new(Break::None, wire);
+    let (host_side, gates) = (line.net.host_sides[B][0].clone(), &mut line.net.cards[B]);
+    let place = |number: u32| u64::from(number) * BYTES;
+    for number in 0..MESSAGES {
+        host_side.fill_window(gates, place(number), &payload(B, number));
+    }
+    let half = u64::from(MESSAGES) * BYTES;
+    let reads = host_side.grant(gates, 0, 7, PAIR, 0..half, |grant| {
+        grant.rights = RIGHT_REMOTE_READ;
+    });
+    let writes = host_side.grant(gates, 1, 7, PAIR, half..2 * half, |_| {});
+    for number in 0..MESSAGES {
+        line.receive(B, number);
+        let (host_side, gates) = (&mut line.net.host_sides[A][0], &mut line.net.cards[A]);
+        let to = (place(number), BYTES);
+        match number % 4 {
+            1 => line.send(A, number),
+            2 => {
+                host_side.fill(gates, place(number), &payload(A, number));
+                let put = host_side.a_put(PAIR, number, to, (writes, half + place(number)));
+                host_side.send(gates, put);
+            }
+            _ => {
+                let get = host_side.a_get(PAIR, number, to, (reads, place(number)));
+                host_side.send(gates, get);
+            }
+        }
+    }
+    line.run();
+    let all = (0..MESSAGES).map(|number| (number, Status::Success));
+    assert_eq!(line.ended(A), all.collect::<Vec<_>>());
+    assert_eq!(line.ended(B).len(), 3);
+    let window = host_side.window_bytes(&mut line.net.cards[B]);
+    for number in 0..MESSAGES {
+        let (host_side, gates) = (&line.net.host_sides[A][0], &mut line.net.cards[A]);
+        let found = host_side.bytes(gates, place(number), BYTES as usize);
+        match number % 4 {
+            1 => {}
+            2 => {
+                let at = (half + place(number)) as usize;
+                assert_eq!(window[at..at + BYTES as usize], payload(A, number));
+            }
+            _ => assert_eq!(found, payload(B, number), "{number}"),
+        }
+    }
+    line
+}
+
+#[test]
+fn a_get_that_is_lost_is_sent_again_and_one_whose_answer_is_lost_is_asked_for_again() {
+    let line = gets_arrive(|_: &Sight| Fate::Passes);
+    let counters = [Counter::Repeats, Counter::Gaps, Counter::Timeouts];
+    assert_eq!(counters.map(|counter| line.counter(A, counter)), [0; 3]);
+    assert_eq!(line.counter(A, Counter::Duplicates), 0);
+    for lost in 0..MESSAGES {
+        let line = gets_arrive(lost_first(lost));
+        assert!(line.counter(A, Counter::Repeats) > 0, "{lost}");
+        // The answer to a get, and then that to its repetition.
+        for times in 1..3 {
+            let line = gets_arrive(|frame: &Sight| {
+                let answers = frame.is_answer() && frame.header.sequence == lost;
+                match answers && frame.before < times {
+                    true => Fate::Lost,
+                    false => Fate::Passes,
+                }
+            });
+            let is_get = ![1, 2].contains(&(lost % 4));
+            let timeouts = if is_get { times as u32 } else { 0 };
+            assert_eq!(line.counter(A, Counter::Timeouts), timeouts, "{lost}");
+        }
+    }
+}
+
+#[test]
+fn answers_may_come_twice_or_late_or_corrupted() {
+    for fate in [Fate::Repeated, Fate::Late, Fate::Corrupted] {
+        let line = gets_arrive(
+            |frame: &Sight| match frame.is_answer() && frame.before == 0 {
+                true => fate,
+                false => Fate::Passes,
+            },
+        );
+        let duplicates = line.counter(A, Counter::Duplicates);
+        assert_eq!(duplicates > 0, fate == Fate::Repeated, "{fate:?}");
+    }
+    let line = gets_arrive(|_: &Sight| Fate::Repeated);
+    assert!(line.counter(A, Counter::Duplicates) > 0);
+    assert!(line.counter(B, Counter::Duplicates) > 0);
+    for seed in 0..50 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        gets_arrive(move |_: &Sight| match rng.random_range(0..12) {
             0 => Fate::Lost,
             1 => Fate::Corrupted,
             2 => Fate::Late,

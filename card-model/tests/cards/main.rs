@@ -1,5 +1,6 @@
 //! Model cards and wires between them, under programs and schedules that a seed decides.
 
+mod gets;
 mod host_side;
 mod losses;
 mod net;

@@ -1,12 +1,13 @@
 //! Random programs of two to four cards under random schedules: whatever the hosts post and the wires do, each request completes exactly once
-//! and as its opcode's row says, each message is taken once, whole and in order, each put is written or refused as it is to be, and the credits of every pair add
-//! up after every action.
+//! and as its opcode's row says, each message is taken once, whole and in order, each put is written, and each get read, or refused as it is to be, and the credits
+//! of every pair add up after every action.
 
+mod gets;
 mod puts;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use abi::capability::CAPABILITY_PUT;
+use abi::capability::{CAPABILITY_GET, CAPABILITY_PUT};
 use abi::completion::{COMPLETION_MORE, Completion};
 use abi::control::{Operation, PairReport, RuleSetup};
 use abi::limits::EAGER_MAX;
@@ -94,8 +95,8 @@ struct Pending {
 struct Host {
     next: u32,
     pending: BTreeMap<u32, Pending>,
-    /// Free buffers: of sends, of receives, of multi-receives.
-    free: [Vec<u64>; 3],
+    /// Free buffers: of sends and puts, of receives, of multi-receives, of gets.
+    free: [Vec<u64>; 4],
     /// Claims that are good.
     claims: Vec<(u32, u64)>,
     /// Requests that ended with `Cancelled`.
@@ -152,6 +153,11 @@ struct World {
     put_order: BTreeMap<(usize, u16), Vec<u64>>,
     /// Key that the peer of each pair has, by card and pair.
     keys: HashMap<(usize, u16), u64>,
+    /// The same, and the keys of what the peers may read.
+    gets: HashMap<u64, gets::Get>,
+    read_keys: HashMap<(usize, u16), u64>,
+    /// Latest of a pair's sends, puts and gets that were told to have come to the peer.
+    heard: HashMap<(usize, u16), u64>,
     weather: Weather,
     /// How often each opcode has ended with each status.
     seen: HashMap<(Opcode, Status), u32>,
@@ -201,9 +207,10 @@ impl World {
         let host = || Host {
             next: 1,
             free: [
-                (0..128).map(|at| at * 1024).collect(),
+                (0..96).map(|at| at * 1024).collect(),
                 (0..128).map(|at| 0x2_0000 + at * 1024).collect(),
                 (0..64).map(|at| 0x4_0000 + at * MULTI_BYTES).collect(),
+                (96..128).map(|at| at * 1024).collect(),
             ],
             ..Host::default()
         };
@@ -221,9 +228,13 @@ impl World {
             puts: HashMap::new(),
             put_order: BTreeMap::new(),
             keys: HashMap::new(),
+            gets: HashMap::new(),
+            read_keys: HashMap::new(),
+            heard: HashMap::new(),
             weather,
             seen: HashMap::new(),
         };
+        world.fill_sources();
         world.grant_all();
         world
     }
@@ -285,9 +296,10 @@ impl World {
             17..19 => self.look(card, endpoint),
             19 => self.use_claim(card, endpoint),
             20..22 => self.cancel(card, endpoint),
-            22..26 => self.put(card, endpoint),
-            26 if self.rng.random_ratio(1, 8) => self.regrant(),
-            27..40 => self.poll(card, endpoint),
+            22..25 => self.put(card, endpoint),
+            25..28 => self.get(card, endpoint),
+            28 if self.rng.random_ratio(1, 8) => self.regrant(),
+            29..40 => self.poll(card, endpoint),
             40..60 => self.pass_frame(card),
             61 if self.weather.lost > 0 && self.rng.random_ratio(1, 4) => _ = self.pass_time(),
             60 if self.weather.failures => match self.rng.random_range(0..30) {
@@ -455,13 +467,15 @@ impl World {
         if !self.room(card, endpoint, WorkRing::Send, tail) {
             return;
         }
-        let opcode = [Opcode::TaggedSend, Opcode::Put][self.rng.random_range(0..2)];
+        let opcodes = [Opcode::TaggedSend, Opcode::Put, Opcode::Get];
+        let opcode = opcodes[self.rng.random_range(0..opcodes.len())];
         let target = self.target(card, endpoint, opcode);
         let pairs = self.pairs(card, endpoint);
         let message = self.host(card, endpoint).pending.get(&target);
         let message = message.and_then(|pending| pending.message);
         let pair = message.and_then(|id| match opcode {
             Opcode::Put => self.pair_of_put(card, id),
+            Opcode::Get => Some(self.gets[&id].from.pair),
             _ => Some(self.messages[&id].from.pair),
         });
         let pair = pair.or(pairs.first().map(|&(pair, _)| pair)).unwrap_or(0);
@@ -708,13 +722,26 @@ impl World {
         match row.opcode {
             Opcode::TaggedSend => {
                 let id = pending.message.expect("a send has one");
+                self.heard_of(self.messages[&id].from, id, status);
                 if status == Status::Success {
                     self.delivered.insert(id);
                 }
             }
             Opcode::Put => {
                 let id = pending.message.expect("a put has one");
+                let pair = self.pair_of_put(card, id).expect("it is of one");
+                let from = End {
+                    card,
+                    endpoint,
+                    pair,
+                };
+                self.heard_of(from, id, status);
                 self.put_ended(id, status);
+            }
+            Opcode::Get => {
+                let id = pending.message.expect("a get has one");
+                self.heard_of(self.gets[&id].from, id, status);
+                self.get_ended(id, pending.offset, status);
             }
             Opcode::TaggedReceive if good => {
                 self.took(card, endpoint, entry);
@@ -751,6 +778,17 @@ impl World {
         host.pending.remove(&entry.request);
         if let Some((list, offset)) = pending.buffer {
             host.free[list].push(offset);
+        }
+    }
+
+    /// A send, put or get has ended: those that come to the peer end in the order in which they were posted.
+    fn heard_of(&mut self, from: End, id: u64, status: Status) {
+        if matches!(
+            status,
+            Status::Success | Status::NotReady | Status::RemoteAccess
+        ) {
+            let before = self.heard.insert((from.card, from.pair), id);
+            assert!(before < Some(id), "{id} has ended behind {before:?}");
         }
     }
 
@@ -832,7 +870,10 @@ impl World {
         let hosts = self.hosts.iter().flatten();
         let sends = hosts.flat_map(|host| host.pending.values());
         sends
-            .filter(|pending| matches!(pending.row.opcode, Opcode::TaggedSend | Opcode::Put))
+            .filter(|pending| {
+                let opcode = pending.row.opcode;
+                matches!(opcode, Opcode::TaggedSend | Opcode::Put | Opcode::Get)
+            })
             .count()
     }
 
@@ -970,6 +1011,7 @@ fn play(seed: u64, steps: usize, weather: Weather, broken: Break) -> Seen {
     }
     world.tear_down();
     world.look_at_windows();
+    world.look_at_read_buffers();
     world.seen
 }
 
@@ -995,7 +1037,10 @@ fn play_all(seeds: std::ops::Range<u64>, weather: Weather) -> Seen {
 
 /// Everything that the rows say may happen has happened, but for these.
 fn assert_all_seen(seen: &Seen, but: &[(Opcode, Status)]) {
-    for row in OPCODES.iter().filter(|row| row.is_known(CAPABILITY_PUT)) {
+    for row in OPCODES
+        .iter()
+        .filter(|row| row.is_known(CAPABILITY_PUT | CAPABILITY_GET))
+    {
         for &status in row.refusals.iter().chain(row.ends) {
             let key = (row.opcode, status);
             assert!(seen.contains_key(&key) != but.contains(&key), "{key:?}");
@@ -1031,6 +1076,9 @@ fn what_a_program_can_see_of_a_break_is_noticed() {
         Break::CancelTold,
         Break::PutRefusalUntold,
         Break::PutOffsetIgnored,
+        Break::GetEndsUnanswered,
+        Break::GetRefusalUntold,
+        Break::GetOffsetIgnored,
     ] {
         let noticed =
             (0..8).any(|seed| std::panic::catch_unwind(|| play(seed, 4000, CALM, broken)).is_err());

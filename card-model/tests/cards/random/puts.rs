@@ -1,9 +1,9 @@
 //! Puts among the random requests: to memory that is granted, and by keys and to places that are not.
 //!
-//! Each end of a pair has a part of its endpoint's window for the peer, of which the middle is granted. So no two pairs write the same byte, and what a window has
+//! Each end of a pair has a part of the lower half of its endpoint's window for the peer, of which the middle is granted. So no two pairs write the same byte, and what a window has
 //! to be follows from the puts of each pair that ended well, one after the other.
 
-use abi::capability::CAPABILITY_PUT;
+use abi::capability::{CAPABILITY_GET, CAPABILITY_PUT};
 use abi::control::Operation;
 use abi::key::remote_key_tag;
 use abi::limits::EAGER_MAX;
@@ -18,9 +18,9 @@ use super::{BUFFER_BYTES, End, HostSide, Message, Pending, Spoilt, World};
 use crate::host_side::WINDOW_BYTES;
 
 /// Bytes of a window for each pair.
-const PART: u64 = 0x1000;
+pub(super) const PART: u64 = 0x1000;
 /// What of them is granted.
-const GRANTED: std::ops::Range<u64> = 0x481..0xf07;
+pub(super) const GRANTED: std::ops::Range<u64> = 0x481..0xf07;
 
 /// A put.
 #[derive(Clone, Debug)]
@@ -37,10 +37,10 @@ pub(super) struct Put {
     status: Option<Status>,
 }
 
-/// Sizes with puts.
+/// Sizes with puts and gets.
 pub(super) fn with_puts(sizes: CardSizes) -> CardSizes {
     CardSizes {
-        capabilities: CAPABILITY_PUT,
+        capabilities: CAPABILITY_PUT | CAPABILITY_GET,
         ..sizes
     }
 }
@@ -56,6 +56,7 @@ impl World {
 
     /// A new key for the peer of this end, in the place of the one that it had.
     fn grant(&mut self, end: End) {
+        self.grant_reads(end);
         let tag = remote_key_tag(self.rng.random());
         let first = u64::from(end.pair) * PART;
         let part = first + GRANTED.start..first + GRANTED.end;
@@ -79,6 +80,7 @@ impl World {
         self.grant(end);
         let under_way = self.puts.values_mut().filter(|put| put.to == end);
         under_way.for_each(|put| put.stale |= put.status.is_none());
+        self.gets_are_stale(end);
     }
 
     pub(super) fn put(&mut self, card: usize, endpoint: u8) {
@@ -199,7 +201,8 @@ impl World {
                 let host_side = self.net.host_sides[card][usize::from(endpoint)].clone();
                 let found = host_side.window_bytes(&mut self.net.cards[card]);
                 let mine = |put: &&Put| (put.to.card, put.to.endpoint) == (card, endpoint);
-                let mut last = vec![0; WINDOW_BYTES as usize];
+                let mut last = super::gets::window(card, endpoint);
+                let initial = last.clone();
                 let mut may_be = vec![Vec::new(); WINDOW_BYTES as usize];
                 let all = self.put_order.values().flatten();
                 for (id, put) in all.map(|id| (*id, &self.puts[id])) {
@@ -218,7 +221,7 @@ impl World {
                 for (at, &byte) in found.iter().enumerate() {
                     let sound = match self.weather.failures {
                         false => byte == last[at],
-                        true => byte == 0 || may_be[at].contains(&byte),
+                        true => byte == initial[at] || may_be[at].contains(&byte),
                     };
                     assert!(sound, "byte {at:x} of card {card}, endpoint {endpoint}");
                 }
