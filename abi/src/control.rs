@@ -141,7 +141,7 @@ constants! {
     GRANTS {
         /// The key is for all peers that have a permission, and not for one.
         GRANT_SHARED: u8 = 1 << 0;
-        /// The grant ends with the first access that it allows.
+        /// The grant ends with the first access that it allows. Not of one with `RIGHT_REMOTE_READ`: a get is asked for again until its answer has come.
         GRANT_ONE_SHOT: u8 = 1 << 1;
         /// The key is for the peer of every connected pair of the region's domain: nothing tells them apart. Not together with `GRANT_SHARED`.
         GRANT_ANY_PEER: u8 = 1 << 2;

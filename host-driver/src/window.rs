@@ -196,10 +196,11 @@ impl Window {
         self.grant_as(endpoint, pair, rights, range, 0)
     }
 
-    /// The same for one access: the key ends with the first that the card allows. It holds its place on the card until it is revoked.
+    /// The same for one access: the key ends with the first that the card allows. It holds its place on the card until it is revoked. It isn't for reading: a get
+    /// whose answer is lost is asked for again, and would find its key ended.
     ///
     /// # Errors
-    /// As for [`grant`](Self::grant).
+    /// As for [`grant`](Self::grant); `Argument` if `rights` has [`READ`](RemoteRights::READ).
     pub fn grant_once(
         &self,
         endpoint: &Endpoint,
@@ -207,6 +208,11 @@ impl Window {
         rights: RemoteRights,
         range: impl RangeBounds<usize>,
     ) -> Result<RemoteKey, CommandError> {
+        if rights.contains(RemoteRights::READ) {
+            return Err(CommandError::Argument(
+                "a key for one access isn't for reading: a get is asked for again until it is answered",
+            ));
+        }
         self.grant_as(endpoint, pair, rights, range, GRANT_ONE_SHOT)
     }
 

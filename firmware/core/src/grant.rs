@@ -225,6 +225,10 @@ impl<C: Card> Firmware<C> {
         if flags & !(GRANT_SHARED | GRANT_ONE_SHOT | GRANT_ANY_PEER) != 0 || shared && any_peer {
             return Err(Refusal::argument(3));
         }
+        // A get whose answer is lost asks again, and would find its key ended.
+        if flags & GRANT_ONE_SHOT != 0 && rights & RIGHT_REMOTE_READ != 0 {
+            return Err(Refusal::argument(3));
+        }
         let end = grant.offset.checked_add(grant.length);
         let fits = end.is_some_and(|end| end <= of.length);
         if grant.length == 0 || !fits && !self.card.is_broken(Break::GrantExceedsRegion) {

@@ -234,3 +234,17 @@ fn what_can_not_be_granted_is_refused() {
         "no tag in {key}"
     );
 }
+
+#[test]
+fn a_key_for_one_access_is_not_for_reading() {
+    let stage = Stage::new();
+    for rights in [RemoteRights::READ, RemoteRights::READ | RemoteRights::WRITE] {
+        let refused = (stage.window).grant_once(&stage.a.endpoint, stage.a.pair, rights, ..);
+        let refused = refused.expect_err("a get may be asked for twice");
+        assert!(matches!(refused, CommandError::Argument(_)), "{refused}");
+    }
+    let rights = RemoteRights::WRITE;
+    let once = (stage.window).grant_once(&stage.a.endpoint, stage.a.pair, rights, ..);
+    let key = once.expect("a key");
+    assert_eq!(stage.access(stage.a.pair, key, 0, 8).map(|_| ()), Ok(()));
+}

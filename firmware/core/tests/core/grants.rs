@@ -321,6 +321,16 @@ pub fn what_may_not_be_granted_is_refused() {
     for flags in [8, 0x100] {
         promise_eq!(host.grant(Grant { flags, ..good }), argument(3));
     }
+    // A get may be asked for more than once.
+    let once = u32::from(GRANT_ONE_SHOT);
+    for rights in [RIGHT_REMOTE_READ, RIGHTS].map(u32::from) {
+        let reads = Grant {
+            flags: once,
+            rights,
+            ..good
+        };
+        promise_eq!(host.grant(reads), argument(3));
+    }
     for (offset, length) in [
         (0, 0),
         (0, LENGTH + 1),
@@ -486,7 +496,10 @@ pub fn a_peer_is_revoked_in_one_step() {
     let [one, other] = [host.pairs[0], host.pairs[1]];
     let mut keys = Vec::new();
     for flags in [0, GRANT_SHARED, GRANT_ONE_SHOT, 0, 0].map(u32::from) {
-        let asked = host.asked(one);
+        let asked = Grant {
+            rights: RIGHT_REMOTE_WRITE.into(),
+            ..host.asked(one)
+        };
         keys.push(host.grant(Grant { flags, ..asked }).unwrap());
     }
     let share = Share {
