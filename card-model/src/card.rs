@@ -27,7 +27,7 @@ use crate::counters::Counters;
 use crate::delivery::{Arrival, Delivery, Neighbours};
 use crate::endpoints::{Endpoints, Raised};
 use crate::grants::Refused;
-use crate::link::{Acknowledge, Asked, Receive, SinkNumbers, Transmit, screen_as, seal};
+use crate::link::{Acknowledge, Asked, Receive, SinkNumbers, Transmit, screen_for, seal};
 use crate::matching::{Command, Lists, Reply, Sizes};
 use crate::memory::{BusError, HostMemory};
 use crate::output::{Answered, Output, Reason, Update};
@@ -533,7 +533,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     }
 
     fn look_at_frame(&mut self, frame: &[u8]) {
-        let screened = match screen_as(frame, self.broken) {
+        let screened = match screen_for(frame, self.broken, self.sizes.capabilities) {
             Ok(screened) => screened,
             Err(counter) => return self.counters.count(counter),
         };

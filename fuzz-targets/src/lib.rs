@@ -15,7 +15,9 @@
 pub mod tools;
 
 use abi::control::Counter;
-use abi::control::{GRANT_SHARED, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_WRITE};
+use abi::control::{
+    GRANT_SHARED, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
+};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
     Accept, Command, ConnectPair, DomainId, EndpointId, Grant, NO_ENDPOINT, NameGroup, Nothing,
@@ -36,9 +38,11 @@ use host_driver::{EndpointAddress, PairAddress};
 use std::collections::BTreeMap;
 
 /// Types of the gates' frames, and of the firmware's.
-const GATES_FRAMES: [FrameType; 6] = [
+const GATES_FRAMES: [FrameType; 8] = [
     FrameType::Eager,
     FrameType::Put,
+    FrameType::Get,
+    FrameType::GetAnswer,
     FrameType::Acknowledge,
     FrameType::PairFailed,
     FrameType::Ask,
@@ -246,7 +250,7 @@ fn revoke(card: &mut Card, pair: PairId, cookie: u32) {
 
 /// A region of the domain.
 fn registered(card: &mut Card, domain: u32) -> RegionKey {
-    let rights = RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE | RIGHT_REMOTE_WRITE;
+    let rights = RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE | RIGHT_REMOTE_READ | RIGHT_REMOTE_WRITE;
     let register = RegisterRegion {
         domain,
         rights: rights.into(),
@@ -256,12 +260,12 @@ fn registered(card: &mut Card, domain: u32) -> RegionKey {
     give(card, Command::RegisterRegion, &register)
 }
 
-/// The key by which the peer of the pair may write a region.
+/// The key by which the peer of the pair may read and write a region.
 fn grant(card: &mut Card, pair: PairId, region: RegionKey) -> RemoteKey {
     let grant = Grant {
         region: region.key,
         pair: pair.pair,
-        rights: RIGHT_REMOTE_WRITE.into(),
+        rights: (RIGHT_REMOTE_READ | RIGHT_REMOTE_WRITE).into(),
         flags: GRANT_SHARED.into(),
         offset: 0,
         length: 64,
@@ -305,13 +309,20 @@ pub fn frames(bytes: &[u8]) -> u32 {
                 body[0] = kind.code();
             }
         }
+        // A get has no payload, and says how much it wants.
+        let mut context = 0;
+        if frame_type == FrameType::Get {
+            context = body.len() as u16;
+            body.clear();
+        }
         let header = FrameHeader {
             frame_type: frame_type.code(),
+            context,
             payload_length: body.len() as u16,
             message_length: body.len() as u64,
-            // A put names memory that the peer may write, and little of it.
+            // A put or a get names memory that the peer may use, and little of it.
             match_bits: match frame_type {
-                FrameType::Put => key,
+                FrameType::Put | FrameType::Get => key,
                 _ => 0,
             },
             ..from_peer(pair, cookie)

@@ -17,7 +17,7 @@ use abi::wire::{
     frame_bytes,
 };
 use card_model::Break;
-use card_model::link::{Receive, Screened, screen_as, seal};
+use card_model::link::{Receive, Screened, screen_for, seal};
 use hdl::config;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -87,7 +87,7 @@ fn screened(frame: &Frame, broken: Break) -> Result<Screened, Counter> {
     if frame.words.iter().any(|(_, keep)| *keep != 0xff) {
         bytes.push(0);
     }
-    screen_as(&bytes, broken)
+    screen_for(&bytes, broken, config::TINY.capabilities)
 }
 
 /// A pair, as its peer sees it.

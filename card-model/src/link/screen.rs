@@ -1,5 +1,6 @@
 //! What is looked at of a frame before anybody else sees it.
 
+use abi::capability::{self, CAPABILITY_GET};
 use abi::control::Counter;
 use abi::limits::EAGER_MAX;
 use abi::wire::{
@@ -33,6 +34,14 @@ pub fn screen(bytes: &[u8]) -> Result<Screened, Counter> {
 /// # Errors
 /// As [`screen`].
 pub fn screen_as(bytes: &[u8], broken: Break) -> Result<Screened, Counter> {
+    screen_for(bytes, broken, capability::ALL)
+}
+
+/// The same, of a card with these capabilities: one without gets doesn't know their frames.
+///
+/// # Errors
+/// As [`screen`].
+pub fn screen_for(bytes: &[u8], broken: Break, capabilities: u32) -> Result<Screened, Counter> {
     if bytes.len() < HEADER_BYTES + TRAILER_BYTES {
         return Err(Counter::LengthErrors);
     }
@@ -48,7 +57,7 @@ pub fn screen_as(bytes: &[u8], broken: Break) -> Result<Screened, Counter> {
     if !good && broken != Break::CrcIgnored {
         return Err(Counter::CrcErrors);
     }
-    let frame_type = known(&header).ok_or(Counter::TypeErrors)?;
+    let frame_type = known(&header, capabilities).ok_or(Counter::TypeErrors)?;
     let padded = &covered[HEADER_BYTES..];
     let length = usize::from(header.payload_length);
     let fits = match frame_type {
@@ -73,8 +82,12 @@ pub fn screen_as(bytes: &[u8], broken: Break) -> Result<Screened, Counter> {
 }
 
 /// The type of a frame whose version, type and flags are known together.
-fn known(header: &FrameHeader) -> Option<FrameType> {
+fn known(header: &FrameHeader, capabilities: u32) -> Option<FrameType> {
     let frame_type = FrameType::from_code(header.frame_type)?;
+    let of_gets = matches!(frame_type, FrameType::Get | FrameType::GetAnswer);
+    if of_gets && capabilities & CAPABILITY_GET == 0 {
+        return None;
+    }
     let flags = match frame_type {
         FrameType::Eager => FRAME_READY,
         FrameType::Acknowledge | FrameType::Ask => FRAME_GAP,

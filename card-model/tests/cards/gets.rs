@@ -504,14 +504,13 @@ fn a_get_that_has_left_is_not_cancelled() {
     assert_eq!(stage.ended(), successes(1..2));
 }
 
-/// Messages, puts and gets in turn, under a random schedule: each get behind the put whose completion was waited for reads what that has written, and all end in the
-/// order in which they were posted.
+/// Messages, puts and gets in turn, under a random schedule: all end in the order in which they were posted, and a get has been read then.
 fn in_turn(seed: u64) {
     let mut stage = Stage::new(Break::None);
     let writes = stage.grant(6, FIRST, END, |grant| grant.rights = RIGHT_REMOTE_WRITE);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     (0..8).for_each(|number| stage.receive(number));
-    let mut next = 0;
+    let (mut next, mut gets) = (0, Vec::new());
     for number in 0..16 {
         match rng.random_range(0..3) {
             0 if next < 8 => {
@@ -519,7 +518,10 @@ fn in_turn(seed: u64) {
                 stage.message(number);
             }
             1 => stage.put(number, writes, 0x2800 + 8 * u64::from(number)),
-            _ => stage.get(number, FIRST + 16 * u64::from(number), 16),
+            _ => {
+                gets.push(number);
+                stage.get(number, FIRST + 16 * u64::from(number), 16);
+            }
         }
     }
     let mut ended = Vec::new();
@@ -539,8 +541,11 @@ fn in_turn(seed: u64) {
             let offset = u64::from(number) * EAGER_MAX as u64;
             let found = host_side.bytes(&mut stage.net.cards[A], offset, 16);
             let at = FIRST as usize + 16 * number as usize;
-            let is_there = found == stage.window[at..at + 16];
-            assert!(is_there || found == [BLANK; 16], "{number}, seed {seed}");
+            let wanted = match gets.contains(&number) {
+                true => &stage.window[at..at + 16],
+                false => &[BLANK; 16],
+            };
+            assert_eq!(found, wanted, "{number}, seed {seed}");
             ended.push((number, status));
         }
         stage.net.check_credits();
@@ -555,6 +560,49 @@ fn in_turn(seed: u64) {
 fn messages_puts_and_gets_of_a_pair_end_in_their_order_whatever_comes_first() {
     for seed in 0..60 {
         in_turn(seed);
+    }
+}
+
+/// Puts and gets of the same bytes in turn under a random schedule: what each get has read.
+fn put_then_get(seed: u64) {
+    let mut stage = Stage::new(Break::None);
+    let writes = stage.grant(6, FIRST, END, |grant| grant.rights = RIGHT_REMOTE_WRITE);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let place = |number: u32| FIRST + 8 * u64::from(number);
+    for number in (2..14).step_by(2) {
+        stage.put(number, writes, place(number));
+        stage.get(number + 1, place(number), 8);
+    }
+    let mut ended = Vec::new();
+    for _ in 0..100_000 {
+        let card = rng.random_range(0..2);
+        if let Some(&action) = stage.net.cards[card].actions().choose(&mut rng) {
+            stage.net.cards[card].step(action);
+        }
+        stage.net.collect();
+        if rng.random()
+            && let Some(frame) = stage.net.wires[card].pop_front()
+        {
+            stage.net.cards[card].frame_in(frame);
+        }
+        ended.extend(stage.told());
+        if ended.len() == 12 {
+            break;
+        }
+    }
+    assert_eq!(ended, successes(2..14), "seed {seed}");
+    for number in (2..14_u32).step_by(2) {
+        let host_side = stage.host_side(A);
+        let offset = u64::from(number + 1) * EAGER_MAX as u64;
+        let found = host_side.bytes(&mut stage.net.cards[A], offset, 8);
+        assert_eq!(found, [number as u8; 8], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_get_reads_what_the_puts_in_front_of_it_have_written() {
+    for seed in 0..60 {
+        put_then_get(seed);
     }
 }
 
@@ -987,6 +1035,18 @@ fn a_card_without_gets_does_not_know_them() {
     net.cards[0].run(&mut InTurn::default());
     let refused = host_side.poll(&mut net.cards[0]).expect("it is refused");
     assert_eq!(refused.status, Status::InvalidRequest.code());
+    // Nor their frames.
+    let mut able = Stage::new(Break::None);
+    able.get(0, FIRST, 8);
+    able.run_card(A);
+    let get = able.net.wires[B].pop_front().expect("it has left");
+    for frame_type in [FrameType::Get, FrameType::GetAnswer] {
+        let code = frame_type.code();
+        let frame = lie(&get, |header, _| header.frame_type = code);
+        net.cards[0].frame_in(frame);
+        net.cards[0].run(&mut InTurn::default());
+    }
+    assert_eq!(net.cards[0].counter(Counter::TypeErrors), 2);
 }
 
 #[test]

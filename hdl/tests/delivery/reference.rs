@@ -251,6 +251,7 @@ impl Neighbours for Wanted {
                 assert_eq!(counter, PairCounter::RuleDrops);
                 *self.seen.revoked.entry(pair).or_default() += 1;
             }
+            Output::Asked(_) | Output::Answered(_) => panic!("nobody gets"),
             Output::Mark { .. } => panic!("Delivery sends no frames"),
         }
     }

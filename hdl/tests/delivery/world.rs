@@ -496,6 +496,8 @@ impl World {
             immediate: self.rng.random(),
             ready: false,
             put: false,
+            asks: None,
+            answers: None,
             payload,
         };
         self.owing[usize::from(pair)] += 1;
