@@ -170,13 +170,13 @@ breaks! {
     GoesOnAfterError,
     /// A request in parts ends as its last part did.
     ForgetsError,
-    /// All parts of a put go to one place.
+    /// All parts of a put or a get go to one place of the peer's.
     PartsInOnePlace,
-    /// The offset of a part of a put is that of the put and more, modulo 2^64.
+    /// The offset of a part of a put or a get is that of the whole and more, modulo 2^64.
     OffsetWraps,
     /// The slots of the parts are never free again.
     KeepsPartSlots,
-    /// Revocations of messages cancel puts.
+    /// Revocations of messages cancel puts and gets.
     SweepsPuts,
     /// Every event interrupts a wait, whether or not the program has asked for its cause.
     InterruptsUnasked,
@@ -184,7 +184,11 @@ breaks! {
     SleepsThroughFailure,
     /// What ends with the failure of a peer isn't counted.
     CountsNoLoss,
-    /// A put falls under the rules and drains of messages.
+    /// A get is posted without a completion, and what it reads is dropped.
+    DropsWhatWasRead,
+    /// A card that has no gets is given them.
+    PretendsGets,
+    /// A put or a get falls under the rules and drains of messages.
     RevokesPuts,
     /// A card is said to tell senders apart that can't.
     PretendsSenders,

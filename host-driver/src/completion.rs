@@ -30,6 +30,8 @@ pub enum WcKind {
     Send,
     /// A put.
     Put,
+    /// A get.
+    Get,
     /// A receive.
     Receive,
     /// A cancel that came too late.
@@ -71,7 +73,7 @@ pub struct WorkCompletion {
     pub kind: WcKind,
     /// What happened to it.
     pub status: Status,
-    /// Source of the message, or the pair of the send or put; none if the message has no source or the pair was closed since.
+    /// Source of the message, or the pair of the send, put or get; none if the message has no source or the pair was closed since.
     pub pair: Option<Pair>,
     /// Context of the message.
     pub context: u16,
@@ -79,7 +81,7 @@ pub struct WorkCompletion {
     pub match_bits: u64,
     /// Immediate data of the message (receives, probes and claims); 0 otherwise.
     pub immediate: u64,
-    /// Bytes of the message as sent, which is more than the buffer holds if the status is `Truncated`. Of a send or a put, as posted: the library
+    /// Bytes of the message as sent, which is more than the buffer holds if the status is `Truncated`. Of a send, a put or a get, as posted: the library
     /// knows that, and the card doesn't write it.
     pub length: u64,
     /// The buffer that was posted. Of a multi-receive, the part that the message fills; with its last completion, all that is left.

@@ -131,7 +131,9 @@ pub use event::{AsyncEvent, Cause, Causes};
 pub use event_fd::{EventFd, EventFdError};
 pub use group::Group;
 pub use loader::load_firmware;
-pub use operation::{Outgoing, Put, RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend};
+pub use operation::{
+    Get, Outgoing, Put, RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend,
+};
 pub use pair::{EndpointAddress, Pair, PairAddress};
 pub use peer_failure::PeerFailure;
 pub use peers::WatchOptions;
@@ -182,6 +184,7 @@ const _: () = {
     shared::<TaggedReceive>();
     shared::<TaggedSend>();
     shared::<Put>();
+    shared::<Get>();
     shared::<SendLimits>();
     shared::<PeerFailure>();
     shared::<WatchOptions>();

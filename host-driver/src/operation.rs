@@ -15,6 +15,7 @@
 mod cancel;
 mod claim;
 mod discard;
+mod get;
 mod matching;
 mod outgoing;
 mod probe;
@@ -23,6 +24,7 @@ mod receive;
 mod receive_claimed;
 mod send;
 
+pub use self::get::Get;
 pub use self::matching::{Source, TaggedReceive};
 pub use self::outgoing::{Outgoing, SendFlags, SendWr};
 pub use self::put::Put;
@@ -116,6 +118,7 @@ macro_rules! operations {
 operations! {
     Send: send,
     Put: put,
+    Get: get,
     Receive: receive,
     Cancel: cancel,
     Probe: probe,
@@ -224,7 +227,8 @@ impl Endpoint {
     fn supports(&self, opcode: Opcode, flags: u8) -> Result<(), PostError> {
         let row = opcode.row();
         let needed = Capabilities::from_bits_retain(row.needs(flags));
-        let has = self.device().capabilities().contains(needed);
+        let has = self.device().capabilities().contains(needed)
+            || needed == Capabilities::GET && is_broken!(PretendsGets);
         let known = flags & !row.flags_with(u32::MAX) == 0;
         (has && known).then_some(()).ok_or(PostError::Unsupported)
     }

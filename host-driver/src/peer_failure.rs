@@ -31,7 +31,7 @@ pub struct PeerFailure {
     pub timeout: Option<u64>,
     /// Of [`FailureCause::Retries`]: times that a send, or a question for credit, went out and wasn't answered.
     pub tries: Option<u8>,
-    /// Sends and puts that have ended with [`PeerFailed`](Status::PeerFailed), of those whose completions have been taken. Each may have arrived or not.
+    /// Sends, puts and gets that have ended with [`PeerFailed`](Status::PeerFailed), of those whose completions have been taken. Each may have arrived or not.
     pub sends_failed: u32,
     /// Receives, probes, claims and discards that named the peer and have ended so.
     pub receives_failed: u32,

@@ -15,8 +15,9 @@ use crate::error::CommandError;
 use crate::pair::{EndpointAddress, Pair};
 use crate::table::{Place, Request};
 use abi::capability::{
-    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_GRANTS, CAPABILITY_INLINE,
-    CAPABILITY_PUT, CAPABILITY_RULES, CAPABILITY_SENDERS, CAPABILITY_SHARED_COMPLETIONS,
+    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_GET, CAPABILITY_GRANTS,
+    CAPABILITY_INLINE, CAPABILITY_PUT, CAPABILITY_RULES, CAPABILITY_SENDERS,
+    CAPABILITY_SHARED_COMPLETIONS,
 };
 use abi::control::{PairCounter, equal_sends_log2};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2};
@@ -46,6 +47,8 @@ bitflags::bitflags! {
         const PUT = CAPABILITY_PUT;
         /// What is granted may be for one peer: [`Window::grant`](crate::Window::grant). Without it each key is for [any](crate::Window::grant_any).
         const SENDERS = CAPABILITY_SENDERS;
+        /// Memory that a peer has granted may be read: [`Endpoint::post_get`].
+        const GET = CAPABILITY_GET;
     }
 }
 

@@ -2,8 +2,8 @@
 
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
-    Access, Buffer, Cause, Device, Endpoint, Gather, Put, RecvWr, RemoteRights, SendFlags, SendWr,
-    Source, TaggedReceive, TaggedSend, WaitError, WcStatus,
+    Access, Buffer, Cause, Device, Endpoint, Gather, Get, Put, RecvWr, RemoteRights, SendFlags,
+    SendWr, Source, TaggedReceive, TaggedSend, WaitError, WcStatus,
 };
 use soft_card::{Sizes, SoftFabric, SoftOptions};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -183,8 +183,9 @@ fn posting_and_polling_do_not_allocate() {
     let shared = shared.share();
     let (_long_region, long) = pd.reg_mr(3000, Access::Read).unwrap();
     let long = long.share();
-    let window = pd.reg_window(4096, RemoteRights::WRITE).unwrap();
-    let key = window.grant(&beside, from_itself, RemoteRights::WRITE, ..);
+    let rights = RemoteRights::WRITE | RemoteRights::READ;
+    let window = pd.reg_window(4096, rights).unwrap();
+    let key = window.grant(&beside, from_itself, rights, ..);
     let key = key.unwrap();
 
     let before = ALLOCATIONS.get();
@@ -302,6 +303,20 @@ fn posting_and_polling_do_not_allocate() {
         }
         let mut from = sent.unwrap();
         from.join(rest).unwrap();
+        // Gets: a short one, and in parts.
+        let get = Get {
+            pair: to_itself,
+            key,
+            offset: 0,
+        };
+        let mut front = from.split_to(5);
+        beside.post_get(12, &get, front).unwrap();
+        front = cq.wait(1_000_000).unwrap().buffer.unwrap();
+        beside.post_get(13, &get, from).unwrap();
+        let read = cq.wait(1_000_000).unwrap();
+        assert_eq!((read.status, read.length), (WcStatus::Success, 2043));
+        front.join(read.buffer.unwrap()).unwrap();
+        from = front;
         // Puts: of copies, in parts of a whole buffer, in parts of several, and one that times out.
         let put = Put {
             pair: to_itself,

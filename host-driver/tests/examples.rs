@@ -26,6 +26,8 @@ mod event_fd;
 mod events;
 #[path = "../examples/gather.rs"]
 mod gather;
+#[path = "../examples/get.rs"]
+mod get;
 #[path = "../examples/grant.rs"]
 mod grant;
 #[path = "../examples/lists.rs"]
@@ -105,6 +107,11 @@ fn events_runs() {
 #[test]
 fn gather_runs() {
     gather::main().unwrap();
+}
+
+#[test]
+fn get_runs() {
+    get::main().unwrap();
 }
 
 #[test]

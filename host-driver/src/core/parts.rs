@@ -1,4 +1,4 @@
-//! Requests that go to the card in parts: a put that is longer than the card takes at once.
+//! Requests that go to the card in parts: a put or a get that is longer than the card takes at once.
 //!
 //! ```text
 //!  program ──► whole ── kept of the pair, in front ──► next part ──► send ring ──► card
@@ -14,7 +14,7 @@
 //! With the first part that fails no more go. The whole ends when all that are under way have, once, as the first that failed did.
 //!
 //! **Bounded.** A part waits at the card behind the messages of its pair that were posted before, and one of these may wait for a credit for ever. While there is
-//! one at the card, only a single part is under way; a cancel of the whole names that part. Where none is, a part waits for nothing but the acknowledgements of its
+//! one at the card, only a single part is under way; a cancel of the whole names that part. Where none is, a part waits for nothing but the acknowledgements and answers of its
 //! peer, which come or fail the pair. So what is cancelled ends.
 //!
 //! The completion of the whole is put behind those that were taken from the queue and not polled. Those of parts may be behind completions of the program's, so while a
@@ -32,7 +32,7 @@ use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::request::{FLAG_ERRORS_ONLY, MAX_SEGMENTS, Segment};
 use abi::status::Status;
 
-/// Parts of a request that are under way at once, at most: as many puts of a pair as may be unacknowledged.
+/// Parts of a request that are under way at once, at most: as many puts of a pair as may be unacknowledged, or gets unanswered.
 const PARTS_MAX: usize = MAX_CREDITS as usize;
 
 /// How far a request has got that goes to the card in parts.

@@ -1,9 +1,10 @@
-//! What goes out by the queue of its pair, messages and puts: one way for both, of a buffer, of several, of a copy, with a completion or without.
+//! What goes out by the queue of its pair, messages, puts and gets: one way for all, of a buffer, of several, of a copy, with a completion or without.
 //!
 //! ```text
 //!  send.rs: TaggedSend ─┐                       ┌─► as it is
 //!                       ├─► Header ─► admission ┼─► kept behind others of the pair
-//!  put.rs:  Put ────────┘                       └─► in parts, if it is longer than the card takes
+//!  put.rs:  Put ────────┤                       └─► in parts, if it is longer than the card takes
+//!  get.rs:  Get ────────┘
 //! ```
 
 use self::header::{Fields, Header};
@@ -25,7 +26,7 @@ use abi::request::{
 use abi::status::Status;
 use std::fmt;
 
-/// What the library keeps of a message or a put that is outstanding.
+/// What the library keeps of a message, a put or a get that is outstanding.
 #[derive(Clone, Copy, Debug)]
 pub struct Posted {
     pub(super) pair: Pair,
@@ -59,8 +60,9 @@ impl Posted {
     }
 }
 
-/// How something that goes out is addressed: a [`TaggedSend`](crate::TaggedSend) or a [`Put`](crate::Put).
-pub trait Outgoing: Copy + fmt::Debug + Header {}
+/// How something that goes out with a buffer of this kind is addressed: a [`TaggedSend`](crate::TaggedSend), a [`Put`](crate::Put), or, with a [`Buffer`], a
+/// [`Get`](crate::Get): the card writes to that one.
+pub trait Outgoing<B>: Copy + fmt::Debug + Header {}
 
 pub(crate) mod header {
     //! What the library asks of an address; nobody else implements it.
@@ -80,6 +82,8 @@ pub(crate) mod header {
         pub(crate) entry: SendRequest,
         /// Rules and drains of messages concern it.
         pub(crate) is_message: bool,
+        /// It may succeed without a completion.
+        pub(crate) may_be_silent: bool,
         pub(crate) work: fn(Posted) -> Work,
     }
 
@@ -99,19 +103,19 @@ impl Fields {
 }
 
 bitflags::bitflags! {
-    /// How a send or a put of a list is posted: `send_flags` of `ibv_send_wr`.
+    /// How a send, a put or a get of a list is posted: `send_flags` of `ibv_send_wr`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SendFlags: u8 {
-        /// As by [`Endpoint::post_ready_send`]. Not of a put.
+        /// As by [`Endpoint::post_ready_send`]. Not of a put or a get.
         const READY = FLAG_READY;
         /// As by [`Endpoint::post_unsignaled_send`]: no completion unless it is an error. The buffer is dropped when the send has ended, so that who wants it
-        /// back sends a [`SharedBuffer`](crate::SharedBuffer) and keeps a clone.
+        /// back sends a [`SharedBuffer`](crate::SharedBuffer) and keeps a clone. Not of a get, whose buffer has what was read.
         const UNSIGNALED = FLAG_ERRORS_ONLY;
     }
 }
 
-/// A send or a put of a list: `ibv_send_wr`. `B` is [`Buffer`], [`SharedBuffer`](crate::SharedBuffer), [`Payload`] for a list of both, or [`Gather`](crate::Gather)
-/// for one of several segments each; `S` is [`TaggedSend`](crate::TaggedSend) or [`Put`](crate::Put).
+/// A send, a put or a get of a list: `ibv_send_wr`. `B` is [`Buffer`], [`SharedBuffer`](crate::SharedBuffer), [`Payload`] for a list of both, or [`Gather`](crate::Gather)
+/// for one of several segments each; `S` is [`TaggedSend`](crate::TaggedSend), [`Put`](crate::Put) or, with a [`Buffer`], [`Get`](crate::Get).
 #[derive(Debug)]
 pub struct SendWr<B = Buffer, S = crate::TaggedSend> {
     /// The application's number.
@@ -120,12 +124,12 @@ pub struct SendWr<B = Buffer, S = crate::TaggedSend> {
     pub send: S,
     /// In what way it is posted.
     pub flags: SendFlags,
-    /// What is sent.
+    /// What is sent, or filled.
     pub buffer: B,
 }
 
 impl Endpoint {
-    /// Posts the sends, or the puts, of a list in order, and tells the card of all of them by one doorbell. (`ibv_post_send` of a chain.) The handles of those that
+    /// Posts the sends, the puts or the gets of a list in order, and tells the card of all of them by one doorbell. (`ibv_post_send` of a chain.) The handles of those that
     /// were posted are added to `posted`.
     ///
     /// Either all are posted, or those in front of the first that is refused. `list` is asked for one at a time, without a lock held; posts of other
@@ -140,7 +144,7 @@ impl Endpoint {
     /// - [`Unsupported`](PostError::Unsupported), [`TooLong`](PostError::TooLong): of flags that the card doesn't know, and of gathers.
     /// - [`InvalidPair`](PostError::InvalidPair), [`WrongDomain`](PostError::WrongDomain): what the request names isn't this endpoint's.
     /// - [`Closed`](PostError::Closed), [`Transport`](PostError::Transport): as of any post.
-    pub fn post_send_list<B: SendBuffer, S: Outgoing, L: IntoIterator<Item = SendWr<B, S>>>(
+    pub fn post_send_list<B: SendBuffer, S: Outgoing<B>, L: IntoIterator<Item = SendWr<B, S>>>(
         &self,
         list: L,
         posted: &mut impl Extend<Request>,
@@ -172,7 +176,7 @@ impl Endpoint {
     }
 
     /// Posts a copy of `bytes`.
-    pub(super) fn post_copy<S: Outgoing>(
+    pub(super) fn post_copy<S: Header>(
         &self,
         wr_id: u64,
         send: &S,
@@ -228,7 +232,7 @@ impl Endpoint {
         carries.then_some(bytes)
     }
 
-    pub(super) fn post_outgoing<B: SendBuffer, S: Outgoing>(
+    pub(super) fn post_outgoing<B: SendBuffer, S: Outgoing<B>>(
         &self,
         wr_id: u64,
         send: &S,
@@ -242,8 +246,8 @@ impl Endpoint {
         Ok(entered)
     }
 
-    /// Posts a send or a put without ringing.
-    fn enter_outgoing<B: SendBuffer, S: Outgoing>(
+    /// Posts a send, a put or a get without ringing.
+    fn enter_outgoing<B: SendBuffer, S: Outgoing<B>>(
         &self,
         own: &mut Own<'_>,
         wr_id: u64,
@@ -265,7 +269,7 @@ impl Endpoint {
         Ok(whole)
     }
 
-    /// Looks whether a send or a put can be posted or kept, and makes its entry.
+    /// Looks whether a send, a put or a get can be posted or kept, and makes its entry.
     fn admit_outgoing<B: SendBuffer>(
         &self,
         own: &mut Own<'_>,
@@ -277,6 +281,10 @@ impl Endpoint {
         let gathers = pieces.iter().flatten().count() > 1;
         let gather = if gathers { FLAG_GATHER } else { 0 };
         self.supports(fields.opcode, flags.bits() | gather)?;
+        let silent = flags.contains(SendFlags::UNSIGNALED);
+        if silent && !fields.may_be_silent && !is_broken!(DropsWhatWasRead) {
+            return Err(PostError::Unsupported);
+        }
         let foreign = |piece: &Piece<'_>| !piece.whole.is_of(self.handle.domain());
         if pieces.iter().flatten().any(foreign) {
             return Err(PostError::WrongDomain);
@@ -291,7 +299,7 @@ impl Endpoint {
             pair: fields.pair,
             length,
             inject: false,
-            unsignaled: flags.contains(SendFlags::UNSIGNALED),
+            unsignaled: silent,
         };
         fields.admit(own)?;
         let room = Room {

@@ -58,7 +58,7 @@ pub struct Put {
     pub offset: u64,
 }
 
-impl Outgoing for Put {}
+impl<B: SendBuffer> Outgoing<B> for Put {}
 
 impl Header for Put {
     fn fields(&self) -> Fields {
@@ -73,6 +73,7 @@ impl Header for Put {
                 ..SendRequest::default()
             },
             is_message: false,
+            may_be_silent: true,
             work: |posted| Work::Put(Posted(posted)),
         }
     }

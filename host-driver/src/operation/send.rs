@@ -54,7 +54,7 @@ pub struct TaggedSend {
     pub immediate: u64,
 }
 
-impl Outgoing for TaggedSend {}
+impl<B: SendBuffer> Outgoing<B> for TaggedSend {}
 
 impl Header for TaggedSend {
     fn fields(&self) -> Fields {
@@ -71,6 +71,7 @@ impl Header for TaggedSend {
                 ..SendRequest::default()
             },
             is_message: true,
+            may_be_silent: true,
             work: |posted| Work::Send(Posted(posted)),
         }
     }

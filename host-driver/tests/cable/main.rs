@@ -27,6 +27,8 @@ mod drain;
 mod event_fd;
 #[path = "../host/failure.rs"]
 mod failure;
+#[path = "../host/gets.rs"]
+mod gets;
 #[path = "../host/lists.rs"]
 mod lists;
 #[path = "../host/memory.rs"]

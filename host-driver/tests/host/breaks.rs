@@ -4,9 +4,9 @@ use crate::common::passes_with;
 #[cfg(target_os = "linux")]
 use crate::event_fd;
 use crate::{
-    backlog, claims, completion_queues, connections, documented_statuses, drain, failure, lists,
-    messages, multi, optional, ownership, peers, protection, puts, queries, ready, reset, revoke,
-    sends, shared, timeouts, user_memory, waiting, windows,
+    backlog, claims, completion_queues, connections, documented_statuses, drain, failure, gets,
+    lists, messages, multi, optional, ownership, peers, protection, puts, queries, ready, reset,
+    revoke, sends, shared, timeouts, user_memory, waiting, windows,
 };
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Attachment, Break, Flaw};
@@ -93,6 +93,12 @@ fn noticed_by(broken: Break) -> fn() {
         Break::PutOffsetIgnored => {
             puts::a_put_of_any_length_is_written_where_it_is_granted_and_nowhere_else
         }
+        Break::GetEndsUnanswered => gets::what_is_posted_behind_a_get_goes_and_completes_behind_it,
+        Break::GetRefusalUntold | Break::GetNeedsNoRight => {
+            gets::a_get_that_may_not_be_ends_once_as_that_and_the_pair_goes_on
+        }
+        Break::GetOffsetIgnored => gets::a_get_of_any_length_reads_what_is_granted,
+        Break::GetAnsweredOnce => gets::what_is_posted_behind_a_get_goes_and_completes_behind_it,
     }
 }
 
@@ -273,6 +279,9 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         }
         Promise::CountsNoLoss => peers::a_failure_says_who_failed_how_and_what_was_lost,
         Promise::OffsetWraps => puts::an_offset_never_wraps,
+        Promise::DropsWhatWasRead | Promise::PretendsGets => {
+            gets::a_get_that_can_not_be_posted_is_refused_with_its_buffer
+        }
         Promise::SweepsPuts | Promise::RevokesPuts => {
             puts::what_revokes_or_drains_messages_does_not_concern_puts
         }

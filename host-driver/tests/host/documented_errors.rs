@@ -5,7 +5,7 @@ use crate::common::{PATIENCE, Side, able_options, connected, fabric, opened_at, 
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
     Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, DrainError, DrainOptions,
-    DrainPolicy, Drained, Endpoint, EndpointAddress, EventFdError, Gather, Group, MessageSet,
+    DrainPolicy, Drained, Endpoint, EndpointAddress, EventFdError, Gather, Get, Group, MessageSet,
     OpenError, Pair, PairTimes, PostError, Protection, Put, RecvWr, RemoteKey, RemoteRights,
     Request, Revocation, RevokeError, SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer,
     Source, TaggedReceive, TaggedSend, ToldRevocation, WatchOptions, Window,
@@ -260,6 +260,14 @@ const FEW: Rings = Rings {
 
 fn put_by(pair: Pair) -> Put {
     Put {
+        pair,
+        key: RemoteKey::from_bits(1),
+        offset: 0,
+    }
+}
+
+fn get_by(pair: Pair) -> Get {
+    Get {
         pair,
         key: RemoteKey::from_bits(1),
         offset: 0,
@@ -1205,6 +1213,39 @@ const ROWS: &[Row] = &[
         let s = Stage::new(ROOMY);
         let bytes = [0; 1025];
         all([s.endpoint.post_inject_put(1, &put_by(s.pair), &bytes).err()])
+    }),
+    // get
+    ("get", "`Unsupported`", || {
+        let (mut a, _b) = connected(&fabric(), 1);
+        let get = get_by(a.pair);
+        let buffer = a.buffer(8);
+        let posted = a.endpoint.post_get(1, &get, buffer).unwrap_err();
+        let (mut a, _b) = connected(&SoftFabric::new(able_options()), 1);
+        let list = [SendWr {
+            wr_id: 1,
+            send: get_by(a.pair),
+            flags: SendFlags::UNSIGNALED,
+            buffer: a.buffer(8),
+        }];
+        let listed = a.endpoint.post_send_list(list, &mut Vec::new());
+        all([
+            Some(posted.error),
+            listed.err().map(|refused| refused.error),
+        ])
+    }),
+    ("get", "`CompletionQueueFull`", || {
+        // One entry is left, and a get in parts takes two at least; then none is.
+        all([(1, 2000), (0, 8)].map(|(left, length)| {
+            let fabric = SoftFabric::new(able_options());
+            let (mut a, _b) = sized(&fabric, 1, 4);
+            let receive = a.receive(7);
+            while a.endpoint.query().outstanding < 4 - left {
+                a.post(1, &receive);
+            }
+            let buffer = a.buffer(length);
+            let posted = a.endpoint.post_get(1, &get_by(a.pair), buffer);
+            posted.err().map(|refused| refused.error)
+        }))
     }),
     // lists
     ("lists", "`SendRingFull`, of `post_send_list`", || {

@@ -3,11 +3,12 @@
 
 use crate::common::{PATIENCE, Side, able_options, connected};
 use abi::mailbox::Command;
-use abi::request::{CLAIM_PLACE_BITS, ListRequest, REQUEST_BYTES};
+use abi::request::{CLAIM_PLACE_BITS, ListRequest, REQUEST_BYTES, SendRequest};
 use abi::times::ACKNOWLEDGE_TIMEOUT;
+use abi::wire::{FrameHeader, FrameType};
 use host_driver::transport::Answer;
 use host_driver::{
-    Access, Buffer, Claimed, Group, MessageSet, Pair, Put, RemoteKey, RemoteRights, Request,
+    Access, Buffer, Claimed, Get, Group, MessageSet, Pair, Put, RemoteKey, RemoteRights, Request,
     Source, TaggedReceive, TaggedSend, WcKind, WcStatus, Window,
 };
 use soft_card::{BusAccess, SoftFabric, SoftOptions};
@@ -28,7 +29,7 @@ struct Stage {
     pair: Pair,
     /// What it posts.
     buffer: Buffer,
-    /// By what it puts, and where.
+    /// By what it puts and gets, and where.
     key: RemoteKey,
     _window: Window,
     /// What it has claimed.
@@ -52,7 +53,7 @@ impl Stage {
         change(&mut options);
         let fabric = SoftFabric::new(options);
         let (mut a, b) = connected(&fabric, 1);
-        let rights = RemoteRights::WRITE;
+        let rights = RemoteRights::WRITE | RemoteRights::READ;
         let window = b.pd.reg_window(MESSAGE, rights).expect("a window");
         let key = window.grant(&b.endpoint, b.pair, rights, ..);
         Self {
@@ -87,6 +88,14 @@ impl Stage {
 
     fn put(&self) -> Put {
         Put {
+            pair: self.pair,
+            key: self.key,
+            offset: 0,
+        }
+    }
+
+    fn get(&self) -> Get {
+        Get {
             pair: self.pair,
             key: self.key,
             offset: 0,
@@ -252,6 +261,12 @@ fn post_gather_put(stage: &mut Stage) -> Option<Request> {
     Some(posted.expect("room"))
 }
 
+fn post_get(stage: &mut Stage) -> Option<Request> {
+    let buffer = stage.take_buffer();
+    let posted = (stage.a.endpoint).post_get(TRIED, &stage.get(), buffer);
+    Some(posted.expect("room"))
+}
+
 fn post_receive(stage: &mut Stage) -> Option<Request> {
     let buffer = stage.take_buffer();
     let posted = (stage.a.endpoint).post_tagged_recv(TRIED, &stage.receive(), buffer);
@@ -313,6 +328,7 @@ const PUTS: &[Verb] = &[
 ];
 const SIGNALED_PUTS: &[Verb] = &[post_put, post_gather_put];
 const CANCELLABLE_PUTS: &[Verb] = &[post_put, post_unsignaled_put, post_gather_put];
+const GETS: &[Verb] = &[post_get];
 const RECEIVES: &[Verb] = &[post_receive, post_multi];
 const LOOKS: &[Verb] = &[probe, claim];
 
@@ -342,7 +358,7 @@ fn after(verb: Verb, happens: impl FnOnce(&mut Stage)) -> WcStatus {
     tried(Stage::new(), verb, happens, |_, _| ())
 }
 
-/// A put that waits behind a message without a credit when something happens.
+/// A put or a get that waits behind a message without a credit when something happens.
 fn put_waited(verb: Verb, happens: impl FnOnce(&mut Stage, Option<Request>)) -> WcStatus {
     let twice = |stage: &mut Stage| (0..2).for_each(|_| stage.spend());
     tried(Stage::new(), verb, twice, |stage, request| {
@@ -396,7 +412,7 @@ fn pair_is_closed(stage: &mut Stage, _: Option<Request>) {
     stage.a.endpoint.close_pair(stage.pair).expect("open");
 }
 
-/// A receive whose region the card forgets before the message comes. The library lets no program do that.
+/// A receive whose region the card forgets before the message comes.
 fn receive_without_region(verb: Verb) -> WcStatus {
     let key = Arc::new(Mutex::new(None));
     let seen = Arc::clone(&key);
@@ -417,14 +433,52 @@ fn receive_without_region(verb: Verb) -> WcStatus {
         |stage, _| {
             stage.a.pause(20_000);
             let key = key.lock().unwrap().expect("the card has the receive");
-            let words = [u32::from(Command::DeregisterRegion.code()), key];
-            let (card, mut answer) = (stage.fabric.transport(0), [u32::MAX]);
-            // SAFETY: it makes nothing reachable that wasn't.
-            let answered = unsafe { card.command(&words, &mut answer, 10_000_000) };
-            assert_eq!((answered, answer), (Ok(Answer::Complete), [0]));
+            forget_region(stage, key);
             stage.arrives(MESSAGE);
         },
     )
+}
+
+/// A get whose region the card forgets before the answer comes, which is on the wire for long enough, and not so long that the pair asks again.
+fn get_without_region(verb: Verb) -> WcStatus {
+    let key = Arc::new(Mutex::new(None));
+    let seen = Arc::clone(&key);
+    tried(
+        Stage::with(|options| options.command_cycles = 100),
+        verb,
+        |stage| {
+            stage.fabric.bus(0, move |access| {
+                if let BusAccess::Read { bytes, .. } = access
+                    && bytes.len() == REQUEST_BYTES
+                {
+                    let request = SendRequest::parse(bytes).expect("whole");
+                    *seen.lock().unwrap() = Some(request.key);
+                }
+                true
+            });
+            stage.fabric.tap(|mut frame, out| {
+                let header = FrameHeader::parse(&frame.bytes).expect("a header");
+                if header.frame_type == FrameType::GetAnswer.code() {
+                    frame.delay += u64::from(ACKNOWLEDGE_TIMEOUT) * 3 / 4;
+                }
+                out.push(frame);
+            });
+        },
+        |stage, _| {
+            stage.a.pause(300);
+            let key = key.lock().unwrap().expect("the card has the get");
+            forget_region(stage, key);
+        },
+    )
+}
+
+/// The card forgets the region of a key. The library lets no program do that.
+fn forget_region(stage: &Stage, key: u32) {
+    let words = [u32::from(Command::DeregisterRegion.code()), key];
+    let (card, mut answer) = (stage.fabric.transport(0), [u32::MAX]);
+    // SAFETY: it makes nothing reachable that wasn't.
+    let answered = unsafe { card.command(&words, &mut answer, 10_000_000) };
+    assert_eq!((answered, answer), (Ok(Answer::Complete), [0]));
 }
 
 /// A use of a claimed message whose handle the bus changes.
@@ -541,6 +595,38 @@ const ROWS: &[Row] = &[
     }),
     ("put", WcStatus::LocalProtection, CANCELLABLE_PUTS, |verb| {
         after(verb, |stage| stage.restrict(Access::Write))
+    }),
+    ("get", WcStatus::Success, GETS, |verb| after(verb, |_| ())),
+    ("get", WcStatus::RemoteAccess, GETS, |verb| {
+        after(verb, |stage| stage.key = RemoteKey::from_bits(1))
+    }),
+    ("get", WcStatus::AccessDenied, GETS, get_without_region),
+    ("get", WcStatus::Cancelled, GETS, |verb| {
+        put_waited(verb, is_cancelled)
+    }),
+    ("get", WcStatus::MemoryError, GETS, |verb| {
+        after(verb, |stage| stage.break_bus(false))
+    }),
+    ("get", WcStatus::LinkError, GETS, |verb| {
+        put_waited(verb, |stage, _| peer_fails(stage))
+    }),
+    ("get", WcStatus::PeerFailed, GETS, |verb| {
+        after(verb, |stage| stage.fabric.lose_frames(0, u32::MAX))
+    }),
+    ("get", WcStatus::PeerClosed, GETS, |verb| {
+        put_waited(verb, |stage, _| peer_disconnects(stage))
+    }),
+    ("get", WcStatus::Flushed, GETS, |verb| {
+        put_waited(verb, pair_is_closed)
+    }),
+    ("get", WcStatus::InvalidRequest, GETS, |verb| {
+        after(verb, |stage| stage.set_reserved_bits())
+    }),
+    ("get", WcStatus::InvalidPair, GETS, |verb| {
+        after(verb, Stage::unconnect)
+    }),
+    ("get", WcStatus::LocalProtection, GETS, |verb| {
+        after(verb, |stage| stage.restrict(Access::Read))
     }),
     ("tagged_receive", WcStatus::Success, RECEIVES, |verb| {
         after(verb, |stage| stage.arrives(MESSAGE))
@@ -726,9 +812,10 @@ const ROWS: &[Row] = &[
 ];
 
 /// Sections of the tables: each has a test of its own below.
-const SECTIONS: [&str; 7] = [
+const SECTIONS: [&str; 8] = [
     "tagged_send",
     "put",
+    "get",
     "tagged_receive",
     "probe",
     "receive_claimed",
@@ -753,6 +840,11 @@ fn a_send_of_each_kind_completes_with_each_status_of_its_table() {
 #[test]
 fn a_put_of_each_kind_completes_with_each_status_of_its_table() {
     provoke("put");
+}
+
+#[test]
+fn a_get_completes_with_each_status_of_its_table() {
+    provoke("get");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod drain;
 #[cfg(target_os = "linux")]
 mod event_fd;
 mod failure;
+mod gets;
 mod lists;
 mod memory;
 mod messages;

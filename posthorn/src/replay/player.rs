@@ -584,7 +584,12 @@ impl<'a> Player<'a> {
                     status,
                 }),
             },
-            WcKind::Send | WcKind::Put | WcKind::Cancel | WcKind::Claim | WcKind::Discard => {
+            WcKind::Send
+            | WcKind::Put
+            | WcKind::Get
+            | WcKind::Cancel
+            | WcKind::Claim
+            | WcKind::Discard => {
                 if let Some(buffer) = completion.buffer {
                     self.pool.give(buffer);
                 }

@@ -793,6 +793,7 @@ fn kind_name(kind: WcKind) -> &'static str {
     match kind {
         WcKind::Send => "send",
         WcKind::Put => "put",
+        WcKind::Get => "get",
         WcKind::Receive => "receive",
         WcKind::Cancel => "cancel",
         WcKind::Probe => "probe",

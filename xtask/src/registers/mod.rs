@@ -299,9 +299,10 @@ fn control_requests() -> String {
 }
 
 /// Verbs that have a table of statuses, with the anchor by which their pages include it.
-const VERBS: [(&str, &str, Opcode); 7] = [
+const VERBS: [(&str, &str, Opcode); 8] = [
     ("A send", "tagged_send", Opcode::TaggedSend),
     ("A put", "put", Opcode::Put),
+    ("A get", "get", Opcode::Get),
     ("A receive", "tagged_receive", Opcode::TaggedReceive),
     ("A probe or a claim", "probe", Opcode::Probe),
     (

@@ -90,8 +90,8 @@ impl Page {
         let uses_claim = row.target == TargetUse::Claim;
         let flushed = uses_claim.then_some((&Status::Flushed, "ended"));
         // The library cuts what is too long for the card.
-        let cut =
-            |status: &Status| row.opcode == request::Opcode::Put && *status == Status::TooLong;
+        let in_parts = matches!(row.opcode, request::Opcode::Put | request::Opcode::Get);
+        let cut = |status: &Status| in_parts && *status == Status::TooLong;
         let seen = ends
             .chain(flushed)
             .chain(refusals)
