@@ -43,6 +43,33 @@ impl Operation for Posted {
 }
 
 /// Where a get reads.
+///
+/// The card writes the buffer of a get, so nobody else has it until the completion brings it back:
+///
+/// ```compile_fail,E0382
+/// # use host_driver::*;
+/// # fn example(endpoint: Endpoint, get: Get, buffer: Buffer) {
+/// let posted = endpoint.post_get(1, &get, buffer);
+/// let early = buffer[0];
+/// # }
+/// ```
+///
+/// A buffer that others may read meanwhile is none for it, alone or in a list:
+///
+/// ```compile_fail,E0308
+/// # use host_driver::*;
+/// # fn example(endpoint: Endpoint, get: Get, buffer: SharedBuffer) {
+/// let posted = endpoint.post_get(1, &get, buffer);
+/// # }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use host_driver::*;
+/// # fn example(endpoint: Endpoint, send: Get, buffer: SharedBuffer) {
+/// let list = [SendWr { wr_id: 1, send, flags: SendFlags::empty(), buffer }];
+/// let posted = endpoint.post_send_list(list, &mut Vec::new());
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Get {
     /// Pair by which it goes. The key has been granted to this end of it.
@@ -76,15 +103,15 @@ impl Header for Get {
 }
 
 impl Endpoint {
-    /// Fills the buffer with bytes from memory that the peer has granted. (`IBV_WR_RDMA_READ`.) It comes back with the completion: the card writes to it until then,
-    /// and never after it.
+    /// Fills the buffer with bytes from memory that the peer has granted. (`IBV_WR_RDMA_READ`.) It comes back with the completion: the card writes it until
+    /// then, and never after it.
     ///
-    /// It completes with [`RemoteAccess`](crate::WcStatus::RemoteAccess) if the peer's card doesn't allow it, and the pair goes on. It goes in the order of the pair's
-    /// sends, and needs no credit and no receive of the peer's. What is posted behind it on the pair goes too, and completes behind it. Rules, revocations and
-    /// drains of messages don't concern it.
+    /// It completes with [`RemoteAccess`](crate::WcStatus::RemoteAccess) if the peer's card doesn't allow it, and the pair goes on. It goes in the order of
+    /// the pair's sends, and needs no credit and no receive of the peer's. What is posted behind it on the pair goes too, and completes behind it. Rules,
+    /// revocations and drains of messages don't concern it.
     ///
-    /// What it reads is what the memory has at some moment between the post and the completion; other bytes of it may be of another moment. It is ordered with no put and no message of
-    /// its pair: wait for the completion of the one before the other is posted.
+    /// It reads what the puts in front of it on the pair have written. With what is posted behind it nothing orders it: it may read again until its answer has
+    /// come. So wait for its completion before a put or a message that depends on it. Not all of its bytes need be of one moment.
     ///
     /// The buffer may have up to 2^32 − 1 bytes. More than 1024 go in parts of 1024, up to sixteen of them under way at once, as those of a
     /// [put](Self::post_put) do: with one completion, and up to seventeen entries of the completion queue. If a part fails those behind it don't go,

@@ -129,8 +129,8 @@ pub struct SendWr<B = Buffer, S = crate::TaggedSend> {
 }
 
 impl Endpoint {
-    /// Posts the sends, the puts or the gets of a list in order, and tells the card of all of them by one doorbell. (`ibv_post_send` of a chain.) The handles of those that
-    /// were posted are added to `posted`.
+    /// Posts the sends, the puts or the gets of a list in order, and tells the card of all of them by one doorbell. (`ibv_post_send` of a chain.) The
+    /// handles of those that were posted are added to `posted`.
     ///
     /// Either all are posted, or those in front of the first that is refused. `list` is asked for one at a time, without a lock held; posts of other
     /// threads may come in between. The ring takes no more at once than it has entries free: a longer list is refused with `SendRingFull` there,
