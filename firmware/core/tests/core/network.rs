@@ -1029,7 +1029,8 @@ pub fn versions_that_do_not_agree_are_named_on_both_sides() {
     let version = |words: &mut FrameWords, version: u32| {
         words[3] = words[3] & 0xff00_ffff | version << 16;
     };
-    version(&mut words, 7);
+    let [theirs, another] = [1, 2].map(|ahead| u32::from(abi::wire::VERSION) + ahead);
+    version(&mut words, theirs);
     world.fly(0, 1, Wire::Firmware(words), 1);
     world.pass(150);
     let (_, _, wire) = world.flying.pop_first().expect("a refusal").1;
@@ -1039,10 +1040,10 @@ pub fn versions_that_do_not_agree_are_named_on_both_sides() {
     let refusal = body(&words);
     promise_eq!(refusal.reason, ConnectReason::WrongVersion.code());
     promise_eq!(refusal.detail, u16::from(abi::wire::VERSION));
-    version(&mut words, 9);
+    version(&mut words, another);
     world.fly(1, 0, Wire::Firmware(words), 1);
     world.pass(1000);
-    let reason = u32::from(ConnectReason::WrongVersion.code()) | 9 << 16;
+    let reason = u32::from(ConnectReason::WrongVersion.code()) | another << 16;
     promise_eq!(last(&mut world, 0), (PairState::Refused, reason));
     world.calm_down();
 }
