@@ -73,6 +73,10 @@ codes! {
         PairTimes = 23,
         /// Reads a counter of a pair; index is [`pair_counter_index`].
         PairCounterRead = 24,
+        /// Chooses when the peer of a connected pair is shut out: [`ShutOutSetup`]; index is the pair. Its count of refusals starts anew, and it isn't shut out.
+        ShutOutSet = 30,
+        /// Reads that: the result is [`ShutOutReport`]; index is the pair.
+        ShutOutRead = 31,
     }
 }
 
@@ -80,7 +84,7 @@ constants! {
     /// Counters of each pair.
     PAIR_COUNTERS {
         /// Bits of the index of a `PairCounterRead` that name the [`PairCounter`]; the pair's number is above them.
-        PAIR_COUNTER_BITS: u32 = 3;
+        PAIR_COUNTER_BITS: u32 = 4;
     }
 }
 
@@ -344,6 +348,44 @@ macro_rules! pair_report_layout {
     };
 }
 
+/// Field list of [`ShutOutSetup`].
+#[macro_export]
+macro_rules! shut_out_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `ShutOutSet`.
+            ShutOutSetup, ShutOutSetupView, 1 words {
+                /// After so many refused accesses the pair's peer is shut out; 0: it never is.
+                limit: u16 = 16,
+                /// For so many ticks of [`SHUT_OUT_TICK`](crate::times::SHUT_OUT_TICK) cycles, the first of which has begun before; 0: for none.
+                ticks: u16 = 16,
+                /// Zero.
+                reserved0: u32 = 32,
+            }
+        }
+    };
+}
+
+/// Field list of [`ShutOutReport`].
+#[macro_export]
+macro_rules! shut_out_report_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Result of `ShutOutRead`.
+            ShutOutReport, ShutOutReportView, 1 words {
+                /// As in `ShutOutSetup`.
+                limit: u16 = 16,
+                /// As in `ShutOutSetup`.
+                ticks: u16 = 16,
+                /// Refusals that count towards the limit.
+                count: u16 = 16,
+                /// The peer is shut out for so many ticks more; 0: it isn't.
+                left: u16 = 16,
+            }
+        }
+    };
+}
+
 /// Field list of [`RegionSetup`].
 #[macro_export]
 macro_rules! region_setup_layout {
@@ -467,6 +509,8 @@ ring_setup_layout!(define_layout);
 endpoint_setup_layout!(define_layout);
 pair_setup_layout!(define_layout);
 pair_report_layout!(define_layout);
+shut_out_setup_layout!(define_layout);
+shut_out_report_layout!(define_layout);
 region_setup_layout!(define_layout);
 rule_setup_layout!(define_layout);
 
@@ -561,15 +605,53 @@ codes! {
         CreditAsks = 6,
         /// Messages of the peer dropped because they fell under a rule.
         RuleDrops = 7,
+        /// Accesses of the peer refused for [`RefusalReason::UnknownKey`]. This counter and the next seven are of the card's pairs alone.
+        RefusedUnknownKey = 8,
+        /// For [`RefusalReason::WrongTag`].
+        RefusedWrongTag = 9,
+        /// For [`RefusalReason::WrongPeer`].
+        RefusedWrongPeer = 10,
+        /// For [`RefusalReason::Revoked`].
+        RefusedRevoked = 11,
+        /// For [`RefusalReason::MissingRight`].
+        RefusedMissingRight = 12,
+        /// For [`RefusalReason::OutOfBounds`].
+        RefusedOutOfBounds = 13,
+        /// For [`RefusalReason::RegionGone`].
+        RefusedRegionGone = 14,
+        /// For [`RefusalReason::ShutOut`].
+        RefusedShutOut = 15,
+    }
+}
+
+codes! {
+    /// Why an access of a peer was refused: the first of these that holds.
+    RefusalReason {
+        /// The key names no grant: there never was one, it was revoked by itself, or its one access has been made.
+        UnknownKey = 0,
+        /// The key names a grant by another tag: it was guessed, or is an old one of a row that has another grant now.
+        WrongTag = 1,
+        /// The key is another peer's, or shared by others, or for any peer of another domain.
+        WrongPeer = 2,
+        /// The peer was revoked, or had another connection then, or its pair has failed since.
+        Revoked = 3,
+        /// The grant lacks a right.
+        MissingRight = 4,
+        /// Not all of the bytes are in the part that is granted.
+        OutOfBounds = 5,
+        /// The region that was granted has gone, lacks the right, or is shorter.
+        RegionGone = 6,
+        /// The peer was shut out: nothing was looked up.
+        ShutOut = 7,
     }
 }
 
 const _: () = assert!(PairCounter::ALL.len() == 1 << PAIR_COUNTER_BITS);
 
 impl PairCounter {
-    /// The card's counter that counts the same of all pairs.
-    pub const fn of_card(self) -> Counter {
-        match self {
+    /// The card's counter that counts the same of all pairs. None of refused accesses.
+    pub const fn of_card(self) -> Option<Counter> {
+        Some(match self {
             Self::FramesReceived => Counter::FramesReceived,
             Self::PairErrors => Counter::PairErrors,
             Self::Duplicates => Counter::Duplicates,
@@ -578,6 +660,28 @@ impl PairCounter {
             Self::Repeats => Counter::Repeats,
             Self::CreditAsks => Counter::CreditAsks,
             Self::RuleDrops => Counter::RuleDrops,
+            Self::RefusedUnknownKey
+            | Self::RefusedWrongTag
+            | Self::RefusedWrongPeer
+            | Self::RefusedRevoked
+            | Self::RefusedMissingRight
+            | Self::RefusedOutOfBounds
+            | Self::RefusedRegionGone
+            | Self::RefusedShutOut => return None,
+        })
+    }
+
+    /// The counter of the accesses that were refused for this reason.
+    pub const fn of_refusals(reason: RefusalReason) -> Self {
+        match reason {
+            RefusalReason::UnknownKey => Self::RefusedUnknownKey,
+            RefusalReason::WrongTag => Self::RefusedWrongTag,
+            RefusalReason::WrongPeer => Self::RefusedWrongPeer,
+            RefusalReason::Revoked => Self::RefusedRevoked,
+            RefusalReason::MissingRight => Self::RefusedMissingRight,
+            RefusalReason::OutOfBounds => Self::RefusedOutOfBounds,
+            RefusalReason::RegionGone => Self::RefusedRegionGone,
+            RefusalReason::ShutOut => Self::RefusedShutOut,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! ([`crate::register::EVENTS_LOST`]).
 
 use crate::constant::constants;
+use crate::control::RefusalReason;
 use crate::ring::{QueueEntry, words_from};
 use crate::status::codes;
 
@@ -23,8 +24,10 @@ constants! {
         REFUSAL_DOMAIN_BIT: u32 = 32;
         /// First bit of the rights in `info` of `AccessRefused`.
         REFUSAL_RIGHTS_BIT: u32 = 40;
-        /// First bit of the count in `info` of `AccessRefused`.
+        /// First bit of the count in `info` of `AccessRefused` and `PeerRefused`.
         REFUSAL_COUNT_BIT: u32 = 48;
+        /// First bit of the reason in `info` of `PeerRefused`.
+        REFUSAL_REASON_BIT: u32 = 32;
     }
 }
 
@@ -66,10 +69,47 @@ impl Refusal {
     }
 }
 
+/// `info` and `detail` of `PeerRefused`: what was refused last, and how often something was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerRefusal {
+    /// [Key](crate::control::region_key) of the region that was to be accessed: its index and the tag that tells it from those that had the index before. 0 if
+    /// the reason is `UnknownKey` or `ShutOut`: there is none.
+    pub region: u32,
+    /// First byte that was to be accessed, counted from the region's.
+    pub offset: u64,
+    /// Why.
+    pub reason: RefusalReason,
+    /// Accesses of this peer that were refused since the last such event about it, at most 0xffff. This one is among them.
+    pub count: u16,
+}
+
+impl PeerRefusal {
+    /// `info` and `detail`.
+    pub const fn to_words(self) -> [u64; 2] {
+        let info = self.region as u64
+            | (self.reason as u64) << REFUSAL_REASON_BIT
+            | (self.count as u64) << REFUSAL_COUNT_BIT;
+        [info, self.offset]
+    }
+
+    /// What `info` and `detail` say. None if the reason is none.
+    pub const fn from_words(info: u64, detail: u64) -> Option<Self> {
+        let Some(reason) = RefusalReason::from_code((info >> REFUSAL_REASON_BIT) as u8) else {
+            return None;
+        };
+        Some(Self {
+            region: info as u32,
+            offset: detail,
+            reason,
+            count: (info >> REFUSAL_COUNT_BIT) as u16,
+        })
+    }
+}
+
 impl Cause {
     /// Whether the gates tell the firmware of an event of this cause whenever they raise one. It acts on the failure of a pair, and notes a ring that
     /// has stopped; both are bounded by its own commands. What a process can cause as often as it likes isn't told, or at a bounded rate
-    /// ([`AccessRefused`](Self::AccessRefused)).
+    /// ([`AccessRefused`](Self::AccessRefused), [`PeerRefused`](Self::PeerRefused)).
     pub const fn is_told(self) -> bool {
         matches!(
             self,
@@ -78,6 +118,7 @@ impl Cause {
                 | Self::UnexpectedOverflow
                 | Self::SlotError
                 | Self::RingError
+                | Self::PeerRefused
         )
     }
 }
@@ -127,6 +168,11 @@ codes! {
         PeerFailedPending = 15,
         /// The peer of `pair` has said that messages are revoked, and the endpoint believes its peers. `info` is the number by which `ReadRevoked` tells which.
         Revoked = 16,
+        /// An access of the peer of `pair` was refused. `info` is the key of the region in bits 31:0, the [`RefusalReason`](crate::control::RefusalReason) in
+        /// bits 39:32, and in bits 63:48 how many were refused to this peer since the last such event about it, at most 0xffff; `detail` is the offset: all of the
+        /// last one. Of the card's pairs with something to tell one has its turn after the other, at most once in
+        /// [`REFUSAL_INTERVAL`](crate::times::REFUSAL_INTERVAL) cycles.
+        PeerRefused = 17,
     }
 }
 
@@ -139,18 +185,18 @@ macro_rules! event_layout {
             Event, EventView, 4 words {
                 /// Depends on the cause.
                 info: u64 = 64,
+                /// Of `PeerRefused` the offset, else zero.
+                detail: u64 = 64,
                 /// Zero.
                 reserved0: u64 = 64,
-                /// Zero.
-                reserved1: u64 = 64,
                 /// [`Cause`](crate::event::Cause).
                 cause: u8 = 8,
                 /// Zero.
-                reserved2: u8 = 8,
+                reserved1: u8 = 8,
                 /// Pair concerned; [`NO_PAIR`](crate::event::NO_PAIR), 0xffff, if none is.
                 pair: u16 = 16,
                 /// Zero.
-                reserved3: u32 = 31,
+                reserved2: u32 = 31,
                 /// Valid in this pass of the ring.
                 phase: u8 = 1,
             }

@@ -250,6 +250,9 @@ explanations! {
         AccessRefused:
             "A request named memory that no region of its domain covers, or a right that the region hasn't.",
             "No endpoint gets this event: see the status `LocalProtection` of the request, and the firmware's audit ring.";
+        PeerRefused:
+            "The pair's peer has put where it may not: the key was revoked or never its own, or the place is outside of what was granted.",
+            "The peer is told by the status `RemoteAccess`. `pair_counters` says how often for which reason; `revoke_peer` or a closed pair ends it.";
     }
     PeerState {
         Unknown:

@@ -154,6 +154,11 @@ codes! {
         ForgetRevoked = 42,
         /// Names a group: what a member of it says to be revoked the firmware has the gates refuse, by a rule. It replaces the group of this name.
         NameGroup = 43,
+        /// Chooses when the peer of a connected pair is shut out: after how many refused accesses, and for how long. It isn't from then on, and its count starts anew.
+        /// The next connection has the card's own again.
+        SetShutOut = 50,
+        /// Reads that, and where it is.
+        ReadShutOut = 51,
     }
 }
 
@@ -718,6 +723,26 @@ words! {
         /// [`PairCounter`](crate::control::PairCounter).
         counter: u32,
     }
+    /// Argument of `SetShutOut`.
+    SetShutOut {
+        /// Local pair, connected or failed.
+        pair: u32,
+        /// After so many refused accesses its peer is shut out, less than 2^16; 0: it never is.
+        limit: u32,
+        /// For so many ticks of `SHUT_OUT_TICK` cycles, less than 2^16; the first may be short. 0: for none.
+        ticks: u32,
+    }
+    /// Answer of `ReadShutOut`.
+    ShutOut {
+        /// As in `SetShutOut`.
+        limit: u32,
+        /// As in `SetShutOut`.
+        ticks: u32,
+        /// Refusals that count towards the limit: since the pair was connected, its peer was last shut out, or this was chosen.
+        count: u32,
+        /// The peer is shut out for so many ticks more; 0: it isn't.
+        left: u32,
+    }
     /// Answer of `ReadCounter` and `ReadPairCounter`.
     CounterValue {
         /// Value; wraps at 2^32.
@@ -798,6 +823,8 @@ layouts! {
     ReadRevoked: RevokedNumber => ToldRevocation,
     ForgetRevoked: RevokedNumber => Nothing,
     NameGroup: NameGroup => Nothing,
+    SetShutOut: SetShutOut => Nothing,
+    ReadShutOut: Pair => ShutOut,
 }
 
 codes! {

@@ -51,7 +51,14 @@ constants! {
         /// Least interval of `WatchPeers`: 131 µs, enough for some four peers that send nothing.
         WATCH_INTERVAL_LEAST: u32 = 1 << 14;
         /// From one event [`AccessRefused`](crate::event::Cause::AccessRefused), which the firmware gets, to the next, at least: 131 µs.
+        /// So it is from one event [`PeerRefused`](crate::event::Cause::PeerRefused), of whatever pair, to the next.
         REFUSAL_INTERVAL: u32 = 1 << 14;
+        /// Unit of the time for which a peer is shut out: 8 µs.
+        SHUT_OUT_TICK: u32 = 1 << 10;
+        /// After so many refused accesses a peer is shut out, unless the host has chosen otherwise,
+        SHUT_OUT_LIMIT: u16 = 1024;
+        /// for so many ticks: 8.4 ms.
+        SHUT_OUT_TICKS: u16 = 1024;
     }
 }
 

@@ -14,8 +14,10 @@
 
 use std::collections::VecDeque;
 
-use abi::control::{Counter, PairCounter, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_READ};
-use abi::event::{Cause, INFO_CLOSED_BIT, Refusal};
+use abi::control::{
+    Counter, PairCounter, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_READ, RefusalReason,
+};
+use abi::event::{Cause, INFO_CLOSED_BIT, PeerRefusal, Refusal};
 use abi::opcode::{OpcodeRow, WorkRing, decode_list, decode_send, is_second_of};
 use abi::register::FIRST_ENDPOINT_INTERRUPT;
 use abi::request::{FLAG_GATHER, ListRequest, Segment, SendRequest, SendSegments};
@@ -31,9 +33,11 @@ use crate::link::{Acknowledge, Asked, Receive, SinkNumbers, Transmit, screen_for
 use crate::matching::{Command, Lists, Reply, Sizes};
 use crate::memory::{BusError, HostMemory};
 use crate::output::{Answered, Output, Reason, Update};
+use crate::peer_refusals::PeerRefusals;
 use crate::regions::{Access, Regions, RemoteAccess};
 use crate::schedule::{Action, Schedule};
 use crate::sends::{Job, Posted, Progress, Segments, Sends, SourceNumbers};
+use crate::shut_out::ShutOuts;
 
 /// The failure of a pair that is carried out.
 #[derive(Clone, Debug)]
@@ -129,6 +133,8 @@ pub struct Card<M, T = Untimed> {
     pub(crate) endpoints: Endpoints,
     pub(crate) counters: Counters,
     pub(crate) regions: Regions,
+    pub(crate) shut_outs: ShutOuts,
+    pub(crate) peer_refusals: PeerRefusals,
     pub(crate) sends: Sends,
     pub(crate) delivery: Delivery,
     pub(crate) receive: Receive,
@@ -181,6 +187,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             endpoints: Endpoints::new(lists.endpoints, capabilities),
             counters: Counters::default(),
             regions: Regions::with_grants(regions, grants, lists.pairs),
+            shut_outs: ShutOuts::new(lists.pairs),
+            peer_refusals: PeerRefusals::new(lists.pairs),
             sends: Sends::new(lists.pairs),
             delivery: Delivery::new(lists, sizes.rules),
             receive: Receive::new(lists.pairs),
@@ -225,6 +233,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         } = self.sizes;
         self.endpoints = Endpoints::new(lists.endpoints, capabilities);
         self.regions = Regions::with_grants(regions, grants, lists.pairs);
+        self.shut_outs = ShutOuts::new(lists.pairs);
+        self.peer_refusals = PeerRefusals::new(lists.pairs);
         self.sends = Sends::new(lists.pairs);
         self.delivery = Delivery::new(lists, self.sizes.rules);
         self.receive = Receive::new(lists.pairs);
@@ -341,11 +351,23 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.send_frame(header.destination_mac, seal(header, payload));
     }
 
-    /// Lets time pass: a pair whose peer has been silent for too long by `now` goes back, or fails.
+    /// Lets time pass: a pair whose peer has been silent for too long by `now` goes back, or fails. What was refused to a peer is told, if it is time.
     pub fn advance_to(&mut self, now: u64) {
         self.now = now;
         let outputs = self.sends.scan(now);
         self.put_all(outputs);
+        self.tell_refusals();
+    }
+
+    /// Raises the event of a peer's refused accesses that is due.
+    fn tell_refusals(&mut self) {
+        let due = self.peer_refusals.take(self.now);
+        if let Some(told) = due {
+            let [info, detail] = told.refusal.to_words();
+            let (cause, pair) = (Cause::PeerRefused, told.pair);
+            self.endpoints
+                .raise_with(&mut self.memory, told.endpoint, cause, pair, info, detail);
+        }
     }
 
     /// Messages that have been looked at, and not delivered.
@@ -397,7 +419,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
 
     /// When time alone will make something happen.
     pub fn next_time(&self) -> Option<u64> {
-        self.sends.next_scan()
+        let scan = self.sends.next_scan();
+        scan.into_iter().chain(self.peer_refusals.next_time()).min()
     }
 
     fn send_frame(&mut self, destination: u64, frame: Vec<u8>) {
@@ -461,6 +484,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 let arrival = self.arrivals.pop_front();
                 if let Some(arrival) = arrival.filter(|arrival| self.is_wanted(arrival)) {
                     self.deliver(|delivery, around| delivery.arrive(&arrival, around));
+                    self.tell_refusals();
                 }
             }
             Action::Respond => {
@@ -748,8 +772,9 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let mut bytes = vec![0; length.into()];
         let address = match length {
             0 => Some(0),
-            _ => self.regions.allowed_remote(&access),
+            _ => self.deliver(|_, around| around.allowed_remote(&access)),
         };
+        self.tell_refusals();
         if address.is_none() {
             self.delivery.count_refusal(pair);
         }
@@ -873,6 +898,9 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             memory: &mut self.memory,
             timing: &mut self.timing,
             regions: &mut self.regions,
+            shut_outs: &mut self.shut_outs,
+            peer_refusals: &mut self.peer_refusals,
+            now: self.now,
             endpoints: &mut self.endpoints,
             counters: &mut self.counters,
             acknowledge: &mut self.acknowledge,
@@ -910,6 +938,9 @@ pub(crate) struct Around<'a, M, T> {
     memory: &'a mut M,
     timing: &'a mut T,
     regions: &'a mut Regions,
+    shut_outs: &'a mut ShutOuts,
+    peer_refusals: &'a mut PeerRefusals,
+    now: u64,
     endpoints: &'a mut Endpoints,
     counters: &'a mut Counters,
     acknowledge: &'a mut Acknowledge,
@@ -933,7 +964,26 @@ impl<M: HostMemory, T: Timing> Neighbours for Around<'_, M, T> {
     }
 
     fn allowed_remote(&mut self, access: &RemoteAccess) -> Option<u64> {
-        self.regions.allowed_remote(access)
+        let (pair, now) = (access.pair, self.now);
+        let refusal = match self.shut_outs.denies(pair, now) {
+            true => PeerRefusal {
+                region: 0,
+                offset: access.offset,
+                reason: RefusalReason::ShutOut,
+                count: 1,
+            },
+            false => {
+                let Some(refusal) = self.regions.peer_refusal(access) else {
+                    return self.regions.allowed_remote(access);
+                };
+                self.shut_outs.refused(pair, now);
+                refusal
+            }
+        };
+        let counter = PairCounter::of_refusals(refusal.reason);
+        self.counters.count_of_pair(pair, counter);
+        self.peer_refusals.refused(pair, refusal);
+        None
     }
 
     fn slot(&mut self, pair: u16, lowest: u8) -> u8 {

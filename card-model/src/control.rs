@@ -2,7 +2,7 @@
 
 use abi::control::{
     CardSetup, EndpointSetup, EventSetup, GrantSetup, Operation, PairReport, PairSetup,
-    PermissionSetup, RegionSetup, RingSetup, RuleSetup,
+    PermissionSetup, RegionSetup, RingSetup, RuleSetup, ShutOutSetup,
 };
 
 use crate::card::{Card, Timing};
@@ -89,13 +89,20 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             Operation::Fence => {}
             Operation::CounterRead => return self.counters.read_index(index).into(),
             Operation::PairCounterRead => return self.counters.read_pair_index(index).into(),
+            Operation::ShutOutSet => {
+                let setup = ShutOutSetup::from_words(&words(data));
+                self.shut_outs.set(index, setup);
+            }
+            Operation::ShutOutRead => {
+                return self.shut_outs.report(index, self.now).to_words()[0];
+            }
             Operation::EventRaise => {
                 let EventSetup {
                     cause, pair, info, ..
                 } = EventSetup::from_words(&words(data));
                 let memory = &mut self.memory;
                 self.endpoints
-                    .raise_to_host(memory, endpoint, cause, pair, info);
+                    .raise_to_host(memory, endpoint, cause, pair, info, 0);
             }
         }
         0
@@ -148,6 +155,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.acknowledge.set(pair, true);
         self.delivery.pair_set(pair, setup);
         self.regions.grants.connect(pair, setup.domain);
+        self.shut_outs.connect(pair);
+        self.peer_refusals.connect(pair, setup.endpoint);
         if let Some(sound) = self.sound.get_mut(usize::from(pair)) {
             *sound = Some(setup.endpoint);
         }
@@ -163,6 +172,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.transmit.set(pair, None);
         self.acknowledge.set(pair, false);
         self.regions.grants.close(pair);
+        self.peer_refusals.clear(pair);
         if usize::from(pair) < self.sound.len() {
             self.sound[usize::from(pair)] = None;
             self.deliver(|delivery, around| delivery.pair_clear(pair, around));

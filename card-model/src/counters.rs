@@ -38,7 +38,9 @@ impl Counters {
 
     /// It has happened once more, and has to do with this pair.
     pub fn count_of_pair(&mut self, pair: u16, counter: PairCounter) {
-        self.count(counter.of_card());
+        if let Some(counter) = counter.of_card() {
+            self.count(counter);
+        }
         if let Some(of_pair) = self.of_pairs.get_mut(usize::from(pair)) {
             let value = &mut of_pair[usize::from(counter.code())];
             *value = value.wrapping_add(1);

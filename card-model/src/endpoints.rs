@@ -495,7 +495,7 @@ impl Endpoints {
         }
     }
 
-    /// Raises an event of the gates: the endpoint gets it, and the firmware, if it has to know.
+    /// Raises an event of the gates that has no detail, as [`raise_with`](Self::raise_with) does.
     pub fn raise(
         &mut self,
         memory: &mut impl HostMemory,
@@ -503,6 +503,19 @@ impl Endpoints {
         cause: Cause,
         pair: u16,
         info: u64,
+    ) {
+        self.raise_with(memory, endpoint, cause, pair, info, 0);
+    }
+
+    /// Raises an event of the gates: the endpoint gets it, and the firmware, if it has to know.
+    pub fn raise_with(
+        &mut self,
+        memory: &mut impl HostMemory,
+        endpoint: u8,
+        cause: Cause,
+        pair: u16,
+        info: u64,
+        detail: u64,
     ) {
         if cause.is_told() {
             self.raised.push(Raised {
@@ -512,7 +525,7 @@ impl Endpoints {
                 info,
             });
         }
-        self.raise_to_host(memory, endpoint, cause.code(), pair, info);
+        self.raise_to_host(memory, endpoint, cause.code(), pair, info, detail);
     }
 
     /// Raises an event to the host only. It sets the cause's bit, and is written if there is room, else counted.
@@ -523,6 +536,7 @@ impl Endpoints {
         cause: u8,
         pair: u16,
         info: u64,
+        detail: u64,
     ) {
         if self.broken == Break::EventUnwritten {
             return;
@@ -542,6 +556,7 @@ impl Endpoints {
         };
         let entry = Event {
             info,
+            detail,
             cause,
             pair,
             phase,

@@ -10,7 +10,8 @@
 //! connection of the pair, ends all of them in one step, however many there are. A grant for any peer holds no generation: only its row's end ends it.
 
 use abi::control::{
-    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, PermissionSetup, shared_grants,
+    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, PermissionSetup, RefusalReason,
+    region_key, shared_grants,
 };
 use abi::key::{remote_key_index, remote_key_tag};
 
@@ -74,6 +75,19 @@ impl Refused {
         Self::Region,
         Self::Domain,
     ];
+
+    /// What is told of it.
+    pub const fn reason(self) -> RefusalReason {
+        match self {
+            Self::NoGrant => RefusalReason::UnknownKey,
+            Self::Tag => RefusalReason::WrongTag,
+            Self::Holder | Self::Permission | Self::Domain => RefusalReason::WrongPeer,
+            Self::Closed | Self::Generation => RefusalReason::Revoked,
+            Self::Rights => RefusalReason::MissingRight,
+            Self::Part => RefusalReason::OutOfBounds,
+            Self::Region => RefusalReason::RegionGone,
+        }
+    }
 }
 
 /// The tables.
@@ -163,6 +177,15 @@ impl Grants {
     pub(crate) fn domain_for(&self, grant: &GrantSetup, pair: u16) -> Option<u8> {
         let any = grant.flags & GRANT_ANY_PEER != 0 && self.broken != Break::DomainIgnored;
         any.then(|| self.senders[usize::from(pair)].domain)
+    }
+
+    /// Key of the region that a remote key's row names, whatever the key's tag is; 0 if it names none.
+    pub(crate) fn region_named(&self, key: u64) -> u32 {
+        let row = self.rows.get(usize::from(remote_key_index(key)));
+        let grant = row.copied().flatten();
+        grant.map_or(0, |Grant { setup, .. }| {
+            region_key(setup.region, setup.region_tag)
+        })
     }
 
     /// The grant that an access is allowed by, but for what its region says.

@@ -31,9 +31,11 @@ mod managed;
 pub mod matching;
 pub mod memory;
 mod output;
+mod peer_refusals;
 mod regions;
 mod schedule;
 pub mod sends;
+mod shut_out;
 
 pub use breaks::Break;
 pub use card::{Card, CardSizes, Credits, Timing, Untimed};
@@ -43,5 +45,7 @@ pub use grants::{Grants, Refused};
 #[cfg(feature = "firmware")]
 pub use managed::{Managed, Persistent};
 pub use output::{Output, Reason, Update};
+pub use peer_refusals::{PeerRefusals, Told};
 pub use regions::{Access, Regions, RemoteAccess};
 pub use schedule::{Action, InTurn, Schedule, Seeded};
+pub use shut_out::ShutOuts;

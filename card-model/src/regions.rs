@@ -1,7 +1,7 @@
 //! Which memory may be accessed: the table of regions, and the question whether an access lies in one with the right.
 
 use abi::control::{RegionSetup, key_index, key_tag};
-use abi::event::Refusal;
+use abi::event::{PeerRefusal, Refusal};
 
 use crate::breaks::Break;
 use crate::grants::{Grants, Refused};
@@ -125,6 +125,17 @@ impl Regions {
             Some(domain) if domain != region.domain => Err(Refused::Domain),
             _ => Ok(region.base.wrapping_add(access.offset)),
         }
+    }
+
+    /// What a host is told of a peer's access that is refused; none if it isn't.
+    pub fn peer_refusal(&self, access: &RemoteAccess) -> Option<PeerRefusal> {
+        let refused = self.find_remote(access).err()?;
+        Some(PeerRefusal {
+            region: self.grants.region_named(access.key),
+            offset: access.offset,
+            reason: refused.reason(),
+            count: 1,
+        })
     }
 
     /// Whether the access is allowed: the key names a region of the domain that has the rights and covers all of it.

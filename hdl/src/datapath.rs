@@ -29,7 +29,7 @@ use crate::matching::{Lists, Seed};
 use crate::mgmt::{Counters, Fanout, PairCounters};
 use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
-use crate::protect::{Barrier, Refusals, Regions};
+use crate::protect::{Barrier, PeerRefusals, Refusals, Regions, ShutOut};
 use crate::tops::{Class, Top};
 use crate::types::{ControlRequest, LoaderWord, MatchCommand, RaiseEvent};
 use crate::verilog::Break;
@@ -46,7 +46,7 @@ const CLIENTS: usize = 3;
 /// Accesses of host memory under way, in each direction.
 const OUTSTANDING: usize = 32;
 /// Blocks that take control requests, by the operations of each: the kernel joins them in this order.
-const CONTROLLED: [&[Operation]; 14] = [
+const CONTROLLED: [&[Operation]; 16] = [
     Fetch::REQUESTS,
     Completions::REQUESTS,
     Events::REQUESTS,
@@ -61,6 +61,8 @@ const CONTROLLED: [&[Operation]; 14] = [
     Counters::REQUESTS,
     Seed::REQUESTS,
     PairCounters::REQUESTS,
+    ShutOut::REQUESTS,
+    PeerRefusals::REQUESTS,
 ];
 
 /// The datapaths, and blocks of other rooms as large as a card has them.
@@ -237,6 +239,10 @@ pub struct Datapath {
     regions: Regions,
     barrier: Barrier,
     refusals: Refusals,
+    #[is(ShutOut::new(config))]
+    shut_out: ShutOut,
+    #[is(PeerRefusals::new(config))]
+    peer_refusals: PeerRefusals,
     #[is(Lists::new(config))]
     lists: Lists,
     hash_seed: Seed,
@@ -280,6 +286,8 @@ impl Logic for Datapath {
             regions,
             barrier,
             refusals,
+            shut_out,
+            peer_refusals,
             lists,
             hash_seed
         );
@@ -325,7 +333,9 @@ impl Logic for Datapath {
             & self.delivery.initialized.val()
             & self.lists.initialized.val()
             & self.regions.initialized.val()
-            & self.pair_counters.initialized.val();
+            & self.pair_counters.initialized.val()
+            & self.shut_out.initialized.val()
+            & self.peer_refusals.initialized.val();
 
         // Their reset by register.
         self.gate_reset.request.next = self.registers.gates_reset.val();
@@ -360,6 +370,8 @@ impl Logic for Datapath {
         join!(self.fanout.block[11] => self.counters.control);
         join!(self.fanout.block[12] => self.hash_seed.control);
         join!(self.fanout.block[13] => self.pair_counters.control);
+        join!(self.fanout.block[14] => self.shut_out.control);
+        join!(self.fanout.block[15] => self.peer_refusals.control);
         for i in 0..CONTROLLED.len() {
             self.fanout.block_result[i].next = 0.into();
         }
@@ -368,6 +380,7 @@ impl Logic for Datapath {
         self.fanout.block_result[9].next = self.delivery.control_result.val();
         self.fanout.block_result[11].next = self.counters.control_result.val();
         self.fanout.block_result[13].next = self.pair_counters.control_result.val();
+        self.fanout.block_result[14].next = self.shut_out.control_result.val();
 
         // Host memory: three readers, three writers. In reset nothing is offered or taken (IHI 0022, A3.1.2).
         join!(self.fetch.read_request => self.dma_read.request[0]);
@@ -514,8 +527,11 @@ impl Logic for Datapath {
         // Which memory may be used.
         join!(self.gather.query => self.regions.transmit_query);
         join!(self.regions.transmit_allowed => self.gather.allowed);
-        join!(self.delivery.query => self.regions.delivery_query);
-        join!(self.regions.delivery_allowed => self.delivery.allowed);
+        join!(self.delivery.query => self.shut_out.query);
+        join!(self.shut_out.passed => self.regions.delivery_query);
+        join!(self.regions.delivery_allowed => self.shut_out.answer);
+        join!(self.shut_out.allowed => self.delivery.allowed);
+        join!(self.regions.peer_refused => self.shut_out.refused);
         join!(self.delivery.posts_query => self.regions.posts_query);
         join!(self.regions.posts_allowed => self.delivery.posts_allowed);
         self.regions.quiet.next = self.delivery.quiet.val();
@@ -561,7 +577,11 @@ impl Logic for Datapath {
         join!(self.completions.raise => self.events.completions);
         join!(self.delivery.raise => self.events.delivery);
         join!(self.faults.raise => self.events.faults);
-        // What is refused waits for what is raised.
+        self.peer_refusals.refused.valid.next = self.shut_out.peer_refused.valid.val();
+        self.peer_refusals.refused.data.next = self.shut_out.peer_refused.data.val();
+        join!(self.peer_refusals.raise => self.events.refusals);
+        self.events.refusals_detail.next = self.peer_refusals.offset.val();
+        // What is refused to processes waits for what is raised.
         self.refusals.refused.valid.next = self.regions.refused.valid.val();
         self.refusals.refused.data.next = self.regions.refused.data.val();
         self.refusals.others_tell.next = self.events.told.valid.val();
@@ -613,6 +633,8 @@ impl Logic for Datapath {
         self.pair_counters.credit_asks.next = self.send_queues.count_asks.val();
         self.pair_counters.ruled_pair.next = self.delivery.ruled_pair.val();
         self.pair_counters.rule_drops.next = self.delivery.count_rule_drops.val();
+        self.pair_counters.refused.valid.next = self.shut_out.peer_refused.valid.val();
+        self.pair_counters.refused.data.next = self.shut_out.peer_refused.data.val();
 
         // What an observer sees.
         self.monitor_control_valid.next = self.fanout.begins.val();

@@ -11,6 +11,7 @@ use abi::{
     frame_header_layout, grant_setup_layout, list_request_layout, match_setup_layout,
     pair_report_layout, pair_setup_layout, permission_setup_layout, region_setup_layout,
     ring_setup_layout, rule_setup_layout, send_request_layout, send_segments_layout,
+    shut_out_report_layout, shut_out_setup_layout,
 };
 use rust_hdl::prelude::*;
 
@@ -140,6 +141,8 @@ ring_setup_layout!(logic_struct);
 endpoint_setup_layout!(logic_struct);
 pair_setup_layout!(logic_struct);
 pair_report_layout!(logic_struct);
+shut_out_setup_layout!(logic_struct);
+shut_out_report_layout!(logic_struct);
 region_setup_layout!(logic_struct);
 rule_setup_layout!(logic_struct);
 grant_setup_layout!(logic_struct);
@@ -383,6 +386,17 @@ streams! {
         allowed: Bit,
         /// Card address of the first byte, if it may.
         address: Bits<64>,
+    }
+    /// An access of a peer that was refused.
+    RemoteRefusal {
+        /// Pair that its frame came by.
+        pair: Bits<16>,
+        /// `abi::control::RefusalReason`.
+        reason: Bits<8>,
+        /// Key of the region, or 0.
+        region: Bits<32>,
+        /// First byte, from the first of the region.
+        offset: Bits<64>,
     }
     /// An access of host memory.
     DmaRequest {

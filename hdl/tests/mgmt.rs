@@ -3,7 +3,9 @@
 
 mod support;
 
-use abi::control::{Counter, Operation, PairCounter, pair_counter_of_index};
+use abi::control::{
+    Counter, Operation, PAIR_COUNTER_BITS, PairCounter, RefusalReason, pair_counter_of_index,
+};
 use abi::mgmt::{
     CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, EVENT, EVENT_TAKE, EVENTS_IN,
     EVENTS_LOST, FRAME_IN, FRAME_OUT, FRAME_SEND, FRAME_TAKE, FRAME_WORDS, FRAMES_LOST,
@@ -920,7 +922,7 @@ fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
 fn counts_by_pair(rng: &mut ChaCha8Rng) {
     let pairs = TINY.pairs as u64;
     let mut bench = Bench::open("mgmt_pair_counters");
-    for _ in 0..pairs * 8 + 4 {
+    for _ in 0..(pairs << PAIR_COUNTER_BITS) + 4 {
         bench.step();
     }
     assert!(bench.is("initialized"));
@@ -950,6 +952,7 @@ fn counts_by_pair(rng: &mut ChaCha8Rng) {
         ("ruled_pair", &[("rule_drops", PairCounter::RuleDrops)], 6),
     ];
     let mut next = [0_usize; 3];
+    let mut next_refused = 0;
     let (mut read, mut cleared) = (0, 0);
     for _ in 0..120 {
         // Things happen for a while, as close to each other as they may.
@@ -971,8 +974,27 @@ fn counts_by_pair(rng: &mut ChaCha8Rng) {
                     next[k] = now + apart;
                 }
             }
+            let refused = now >= next_refused && rng.random_bool(0.6);
+            bench.set("refused_valid", refused);
+            let reason = *RefusalReason::ALL.choose(rng).expect("there is one");
+            let pair = rng.random_range(0..pairs);
+            let (region, offset): (u32, u64) = rng.random();
+            let fields = [
+                (pair, 16),
+                (reason.code().into(), 8),
+                (region.into(), 32),
+                (offset, 64),
+            ];
+            bench.set_wide("refused", &pack(&fields));
+            if refused {
+                let counter = PairCounter::of_refusals(reason).code();
+                counts[pair as usize][usize::from(counter)] += 1;
+                next_refused = now + 4;
+            }
             bench.step();
         }
+        bench.set("refused_valid", false);
+        next_refused = 0;
         for (_, pins, _) in SOURCES {
             for (pin, _) in pins {
                 bench.set(pin, false);
@@ -980,13 +1002,13 @@ fn counts_by_pair(rng: &mut ChaCha8Rng) {
         }
         next = [0; 3];
         // What has happened is added by then.
-        for _ in 0..40 {
+        for _ in 0..60 {
             bench.step();
         }
         let sets = rng.random_bool(0.3);
         let index = match sets {
             true => rng.random_range(0..pairs + 3),
-            false => rng.random_range(0..(pairs + 3) << 3),
+            false => rng.random_range(0..(pairs + 3) << PAIR_COUNTER_BITS),
         };
         let operation = match sets {
             true => Operation::PairSet,
@@ -1001,7 +1023,7 @@ fn counts_by_pair(rng: &mut ChaCha8Rng) {
                 break;
             }
             waited += 1;
-            assert!(waited < 20, "it is done in bounded time");
+            assert!(waited < 24, "it is done in bounded time");
             bench.step();
         }
         let result = bench.get("control_result");
@@ -1025,7 +1047,7 @@ fn counts_by_pair(rng: &mut ChaCha8Rng) {
     // And all of them in the end.
     for (pair, of_pair) in (0_u64..).zip(&counts) {
         for (counter, expected) in (0_u64..).zip(of_pair) {
-            let index = pair << 3 | counter;
+            let index = pair << PAIR_COUNTER_BITS | counter;
             let code = u64::from(Operation::PairCounterRead.code());
             bench.set_wide("control", &[code | index << 8]);
             bench.set("control_valid", true);

@@ -177,7 +177,10 @@ impl Expected {
         due.for_each(|(pair, _)| self.model.fail(pair));
         let frame = self.screened.pop_front().expect("a frame to be judged");
         let judged = self.model.judge(&frame);
-        let counter = judged.counter.of_card();
+        let counter = judged
+            .counter
+            .of_card()
+            .expect("the card counts what becomes of frames");
         self.count(counter);
         let pair = frame.header.destination_pair;
         // A duplicate of a request said nothing to its sender, which had lost the acknowledgement, and sent it again and again.

@@ -11,6 +11,7 @@ use abi::control::{
     GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, KEY_INDEX_BITS, Operation, PairSetup,
     PermissionSetup, RegionSetup, key_index, key_tag, region_key, shared_grants,
 };
+use abi::event::PeerRefusal;
 use abi::key::{REMOTE_KEY_TAG_BITS, remote_key, remote_key_index};
 use bits::{pack, unpack};
 use card_model::{Access, Break, Refused, Regions, RemoteAccess};
@@ -420,6 +421,8 @@ struct Due {
     asked: Asked,
     /// Card address, if it is allowed.
     address: Option<u64>,
+    /// What is told in the cycle after, of a peer's access that is refused.
+    told: Option<PeerRefusal>,
 }
 
 /// Random queries of all clients while the tables change and pairs fail, held to the model, which is broken on purpose.
@@ -446,6 +449,8 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
     // What was allowed is on its way for some time, and then isn't for some time.
     let mut quiet = Quiet::default();
     let (mut pulses, mut refusals) = (0, 0);
+    // What was refused to a peer in the cycle before.
+    let mut told_now: Option<(u16, PeerRefusal)> = None;
     let mut seen = Seen::default();
     for cycle in 0..10_000_u64 {
         if control.is_none() && !first.is_empty() {
@@ -487,6 +492,18 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
         bench.set("quiet", is_quiet);
         bench.eval();
         pulses += u32::from(bench.is("refused_valid"));
+        let tells = bench.is("peer_refused_valid");
+        assert_eq!(tells, told_now.is_some(), "cycle {cycle}");
+        if let Some((pair, told)) = told_now.take() {
+            let found: [u64; 2] = bench.get_wide("peer_refused");
+            let wanted = pack(&[
+                (pair.into(), 16),
+                (told.reason.code().into(), 8),
+                (told.region.into(), 32),
+                (told.offset, 64),
+            ]);
+            assert_eq!(found.to_vec(), wanted, "{told:x?} in cycle {cycle}");
+        }
         let due = asked.front().filter(|due| due.cycle + LATENCY == cycle);
         for (k, name) in CLIENTS.into_iter().enumerate() {
             let answered = bench.is(&format!("{name}_allowed_valid"));
@@ -504,6 +521,9 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
                 _ => bench.is(&format!("{name}_allowed")),
             };
             assert_eq!(allowed, right, "cycle {cycle}");
+            if let Asked::Peer(access) = due.asked {
+                told_now = due.told.map(|told| (access.pair, told));
+            }
             let told = match due.asked {
                 Asked::Process(query) if !right => Some(query),
                 _ => None,
@@ -538,6 +558,10 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
             queries += 1;
             waited[k] = 0;
             offered[k] = None;
+            let told = match asks {
+                Asked::Process(_) => None,
+                Asked::Peer(access) => model.peer_refusal(&access),
+            };
             let address = match asks {
                 Asked::Process(query) => {
                     let right = model.allowed(&query);
@@ -563,6 +587,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
                 cycle,
                 asked: asks,
                 address,
+                told,
             });
         }
         // Nothing but a change that can be made now holds a query off, or another one of a peer's.

@@ -1,7 +1,7 @@
 //! Asynchronous events: what happened that no completion can tell.
 
 use crate::pair::Pair;
-pub use abi::event::Cause;
+pub use abi::event::{Cause, PeerRefusal};
 
 bitflags::bitflags! {
     /// Causes of events, a flag each: see [`Cause`].
@@ -41,15 +41,18 @@ bitflags::bitflags! {
         const PEER_FAILED_PENDING = 1 << Cause::PeerFailedPending.code();
         /// [`Cause::Revoked`].
         const REVOKED = 1 << Cause::Revoked.code();
+        /// [`Cause::PeerRefused`].
+        const PEER_REFUSED = 1 << Cause::PeerRefused.code();
     }
 }
 
 impl Causes {
-    /// What interrupts the [waits](crate::CompletionQueue::wait) of an endpoint that the program hasn't said anything else of: every cause but two. A failed
+    /// What interrupts the [waits](crate::CompletionQueue::wait) of an endpoint that the program hasn't said anything else of: every cause but three. A failed
     /// peer ends the operations that name it, and [`Cause::PeerFailedPending`] tells who waits for anyone; an access that was refused ends nothing.
     pub const INTERRUPT_BY_DEFAULT: Self = Self::all()
         .difference(Self::PEER_FAILED)
-        .difference(Self::ACCESS_REFUSED);
+        .difference(Self::ACCESS_REFUSED)
+        .difference(Self::PEER_REFUSED);
 }
 
 impl From<Cause> for Causes {
@@ -67,6 +70,17 @@ pub struct AsyncEvent {
     pub pair: Option<Pair>,
     /// Depends on the cause; see [`Cause`].
     pub info: u64,
+    /// So does this; zero of most.
+    pub detail: u64,
+}
+
+impl AsyncEvent {
+    /// What was refused to the peer of the event's pair, if it is a [`Cause::PeerRefused`]: the region, the offset in it and the reason of the last access, and how many
+    /// were refused since the event before about this pair.
+    pub fn refusal(&self) -> Option<PeerRefusal> {
+        let refusal = PeerRefusal::from_words(self.info, self.detail);
+        refusal.filter(|_| self.cause == Cause::PeerRefused)
+    }
 }
 
 #[cfg(test)]

@@ -104,6 +104,7 @@ mod ring;
 mod rules;
 mod send_limits;
 mod shared;
+mod shut_out;
 mod sweep;
 mod sync;
 mod table;
@@ -112,7 +113,7 @@ pub mod transport;
 mod waiting;
 mod window;
 
-pub use abi::control::{Counter, PairCounter};
+pub use abi::control::{Counter, PairCounter, RefusalReason};
 pub use abi::mailbox::{
     AuditEntry, AuditKind, ConnectReason, FailureCause, Identity, PairState, PeerState,
 };
@@ -126,7 +127,7 @@ pub use endpoint::{Endpoint, EndpointBuilder};
 pub use error::{
     CommandError, ConnectError, ListRefused, OpenError, PostError, Refused, WaitError,
 };
-pub use event::{AsyncEvent, Cause, Causes};
+pub use event::{AsyncEvent, Cause, Causes, PeerRefusal};
 #[cfg(target_os = "linux")]
 pub use event_fd::{EventFd, EventFdError};
 pub use group::Group;
@@ -147,6 +148,7 @@ pub use revoked::ToldRevocation;
 pub use rules::{Revocation, RevokeError, Rule};
 pub use send_limits::SendLimits;
 pub use shared::{Gather, Payload, SendBuffer, SharedBuffer};
+pub use shut_out::{ShutOut, ShutOutStatus};
 pub use sweep::{MessageSet, SweepError, Swept};
 pub use table::Request;
 pub use times::PairTimes;

@@ -163,6 +163,11 @@ impl Window {
         }
     }
 
+    /// Key of its region, by which [`PeerRefusal`](crate::PeerRefusal) names it. No peer names it by that.
+    pub fn region_key(&self) -> u32 {
+        self.region.key()
+    }
+
     /// Length in bytes.
     pub fn length(&self) -> usize {
         self.region.length()

@@ -46,6 +46,8 @@ mod put;
 mod queries;
 #[path = "../examples/ready_send.rs"]
 mod ready_send;
+#[path = "../examples/refusals.rs"]
+mod refusals;
 #[path = "../examples/reserve_peers.rs"]
 mod reserve_peers;
 #[path = "../examples/reset.rs"]
@@ -170,6 +172,11 @@ fn reset_runs() {
 }
 
 #[test]
+fn refusals_runs() {
+    refusals::main().unwrap();
+}
+
+#[test]
 fn revoke_runs() {
     revoke::main().unwrap();
 }
@@ -245,7 +252,7 @@ fn every_page_of_a_verb_leads_to_an_example() {
 }
 
 /// Files of the library that what a program calls is in.
-const CALLS: [&str; 25] = [
+const CALLS: [&str; 26] = [
     include_str!("../src/claimed.rs"),
     include_str!("../src/completion.rs"),
     include_str!("../src/connection.rs"),
@@ -269,6 +276,7 @@ const CALLS: [&str; 25] = [
     include_str!("../src/revoked.rs"),
     include_str!("../src/rules.rs"),
     include_str!("../src/send_limits.rs"),
+    include_str!("../src/shut_out.rs"),
     include_str!("../src/sweep.rs"),
     include_str!("../src/window.rs"),
 ];

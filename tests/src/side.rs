@@ -3,8 +3,8 @@
 use host_driver::transport::PauseResult;
 use host_driver::{
     Access, AsyncEvent, Buffer, Causes, CompletionQueue, Counter, Device, DeviceOptions, Endpoint,
-    Pair, PairAddress, PairCounter, PairStatus, PostError, ProtectionDomain, Request, Source,
-    TaggedReceive, TaggedSend, WaitError, WcKind, WcStatus, WorkCompletion,
+    Pair, PairAddress, PairCounter, PairStatus, PeerRefusal, PostError, ProtectionDomain, Request,
+    Source, TaggedReceive, TaggedSend, WaitError, WcKind, WcStatus, WorkCompletion,
 };
 use posthorn::payload::MessageId;
 
@@ -60,6 +60,8 @@ pub struct Side {
     memory: Buffer,
     used: usize,
     events: Vec<AsyncEvent>,
+    /// Those of refused accesses.
+    refusals: Vec<AsyncEvent>,
     /// Receives posted since the last were discarded.
     receives: Vec<Request>,
 }
@@ -94,6 +96,7 @@ impl Side {
             memory,
             used: 0,
             events: Vec::new(),
+            refusals: Vec::new(),
             receives: Vec::new(),
         };
         side.connect();
@@ -353,12 +356,25 @@ impl Side {
 
     fn keep_events(&mut self) {
         while let Some(event) = self.endpoint.poll_event().expect("a card") {
+            // How refusals fold into events is a matter of time.
+            if event.refusal().is_some() {
+                self.refusals.push(event);
+                continue;
+            }
             self.host.note(Told::event(&event, self.peer(event.pair)));
             self.events.push(event);
         }
     }
 
-    /// The events since the last call.
+    /// What events have told, since the last call, of accesses that were refused to peers: the rank of each, and what.
+    pub fn refusals(&mut self) -> Vec<(Option<usize>, PeerRefusal)> {
+        self.keep_events();
+        let events = std::mem::take(&mut self.refusals).into_iter();
+        let told = events.filter_map(|event| Some((self.peer(event.pair), event.refusal()?)));
+        told.collect()
+    }
+
+    /// The events since the last call, but for [`refusals`](Self::refusals).
     pub fn events(&mut self) -> Vec<AsyncEvent> {
         self.keep_events();
         std::mem::take(&mut self.events)

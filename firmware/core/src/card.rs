@@ -292,6 +292,8 @@ names! {
         RevocationsOutlive,
         /// A pair is of the groups that the one before in its place was of.
         PlaceStaysMember,
+        /// Of a limit of refusals, or a time of being shut out, that is too large, the low bits count.
+        ShutOutUnbounded,
     }
 }
 

@@ -22,8 +22,8 @@ use abi::ABI_VERSION;
 use abi::capability::{CAPABILITY_GRANTS, CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
 use abi::control::{
     Counter, EndpointSetup, GrantSetup, Operation, PairCounter, PairReport, PairSetup,
-    RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RegionSetup, RuleSetup, pair_counter_index, region_key,
-    ring_index,
+    RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RegionSetup, RuleSetup, ShutOutReport, ShutOutSetup,
+    pair_counter_index, region_key, ring_index,
 };
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS};
 use abi::mailbox::{
@@ -31,8 +31,8 @@ use abi::mailbox::{
     CounterId, CounterValue, Disconnect, DomainId, DrainName, DrainStatus, EndpointId, FailedPeers,
     FailureCause, Identity, JOB_BITS, NO_ENDPOINT, NameGroup, Nothing, OpenEndpoint, OpenPair,
     PairCounterId, PairId, PairState, PairStatus, PeerState, RegionKey, RegisterRegion, Reserve,
-    RevokedNumber, RuleId, SetRule, Signal, TellFailed, TellRevoked, ToldRevocation, WatchPeers,
-    Words, id_generation, id_index, reason_word,
+    RevokedNumber, RuleId, SetRule, SetShutOut, ShutOut, Signal, TellFailed, TellRevoked,
+    ToldRevocation, WatchPeers, Words, id_generation, id_index, reason_word,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
@@ -81,6 +81,13 @@ pub(crate) enum Job {
         counter: PairCounter,
     },
     SetPairTimes {
+        index: usize,
+    },
+    SetShutOut {
+        index: usize,
+        setup: ShutOutSetup,
+    },
+    ReadShutOut {
         index: usize,
     },
     /// Its tag, if it has none yet; then `GrantSet`, and for a shared one the first permission. `pair` is `NO_PAIR` if it is for any peer.
@@ -204,6 +211,8 @@ impl<C: Card> Firmware<C> {
             Some(Command::ReadRevoked) => self.run(arguments, Self::command_read_revoked),
             Some(Command::ForgetRevoked) => self.run(arguments, Self::command_forget_revoked),
             Some(Command::NameGroup) => self.run(arguments, Self::command_name_group),
+            Some(Command::SetShutOut) => self.run(arguments, Self::set_shut_out),
+            Some(Command::ReadShutOut) => self.run(arguments, Self::read_shut_out),
         }
     }
 
@@ -280,6 +289,10 @@ impl<C: Card> Firmware<C> {
                 self.request(Operation::PairCounterRead, index, &[]);
             }
             Job::SetPairTimes { index } => self.tell_pair(Operation::PairTimes, index),
+            Job::SetShutOut { index, setup } => {
+                self.request(Operation::ShutOutSet, index as u16, &setup.to_words());
+            }
+            Job::ReadShutOut { index } => self.request(Operation::ShutOutRead, index as u16, &[]),
             // What others wait for is done for the object.
             _ => {
                 if !self.start_for_grant_job() {
@@ -360,7 +373,18 @@ impl<C: Card> Firmware<C> {
             Job::ReadCounter { .. } | Job::ReadPairCounter { .. } if request.for_host => {
                 self.answer_with(Ok(CounterValue { value: result }));
             }
-            Job::SetPairTimes { .. } if request.for_host => self.answer_with(Ok(Nothing {})),
+            Job::SetPairTimes { .. } | Job::SetShutOut { .. } if request.for_host => {
+                self.answer_with(Ok(Nothing {}));
+            }
+            Job::ReadShutOut { .. } if request.for_host => {
+                let report = ShutOutReport::from_words(&[result]);
+                self.answer_with(Ok(ShutOut {
+                    limit: report.limit.into(),
+                    ticks: report.ticks.into(),
+                    count: report.count.into(),
+                    left: report.left.into(),
+                }));
+            }
             _ => self.advance_grant_job(request.operation, request.index.into()),
         }
     }
@@ -1038,6 +1062,38 @@ impl<C: Card> Firmware<C> {
             Held::Absent => Outcome::Done(CounterValue { value: 0 }),
             Held::Set | Held::Failed => Outcome::Later(Job::ReadPairCounter { index, counter }),
         })
+    }
+
+    /// A pair of which the gates know who its peer is.
+    fn pair_of_gates(&self, pair: u32) -> Result<usize, Refusal> {
+        let index = self.pair(pair)?;
+        match (self.pairs[index].gates, self.pairs[index].state) {
+            (Held::Absent, _) => Err(NOT_CONNECTED),
+            (_, State::Closing) => Err(BUSY),
+            (Held::Set | Held::Failed, _) => Ok(index),
+        }
+    }
+
+    fn set_shut_out(&mut self, set: SetShutOut) -> Served<Nothing> {
+        let index = self.pair_of_gates(set.pair)?;
+        let word = |word: u32, position| {
+            let any = self.card.is_broken(Break::ShutOutUnbounded);
+            u16::try_from(word).or(match any {
+                true => Ok(word as u16),
+                false => Err(Refusal::argument(position)),
+            })
+        };
+        let setup = ShutOutSetup {
+            limit: word(set.limit, 1)?,
+            ticks: word(set.ticks, 2)?,
+            ..ShutOutSetup::default()
+        };
+        Ok(Outcome::Later(Job::SetShutOut { index, setup }))
+    }
+
+    fn read_shut_out(&mut self, read: abi::mailbox::Pair) -> Served<ShutOut> {
+        let index = self.pair_of_gates(read.pair)?;
+        Ok(Outcome::Later(Job::ReadShutOut { index }))
     }
 }
 

@@ -99,7 +99,9 @@ const fn trust_in(operation: Operation) -> Break {
         | Operation::PairFail
         | Operation::PairClear
         | Operation::PairRead
-        | Operation::PairTimes => Break::LatePairBelieved,
+        | Operation::PairTimes
+        | Operation::ShutOutSet
+        | Operation::ShutOutRead => Break::LatePairBelieved,
         Operation::RegionSet | Operation::RegionClear => Break::LateRegionBelieved,
         Operation::GrantSet
         | Operation::GrantClear
@@ -538,6 +540,8 @@ impl<C: Card> Firmware<C> {
             | Operation::CounterRead
             | Operation::PairCounterRead
             | Operation::EventRaise
+            | Operation::ShutOutSet
+            | Operation::ShutOutRead
             | Operation::PairTimes => {}
         }
     }

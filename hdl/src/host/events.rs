@@ -6,7 +6,8 @@
 //!   completions ─┤                      │
 //!   delivery ────┼─► turn ─► current ──►┼─ none ────► events_lost + 1
 //!   faults ──────┤                      ├─ always ──► sticky bit of the cause
-//!   own index ───┤                      └─ always, if its cause is one for the firmware ──► told
+//!   refusals ────┤                      └─ always, if its cause is one for the firmware ──► told
+//!   own index ───┤
 //!   firmware ────┘
 //! ```
 //!
@@ -36,7 +37,7 @@ use abi::register::{EVENT_ARM, EVENT_HEAD, STICKY};
 const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
 
 /// Sources of events, the block's own and the firmware's included.
-const SOURCES: usize = 6;
+const SOURCES: usize = 7;
 
 /// Events that may be on their way to host memory, over all queues.
 const UNDER_WAY: usize = 8;
@@ -79,6 +80,10 @@ pub struct Events {
     pub delivery: Stream<In, RaiseEvent>,
     /// The event.
     pub faults: Stream<In, RaiseEvent>,
+    /// The event.
+    pub refusals: Stream<In, RaiseEvent>,
+    /// With it: its `detail`. That of others is zero.
+    pub refusals_detail: Signal<In, Bits<64>>,
 
     /// The event.
     pub told: Pulse<Out, RaiseEvent>,
@@ -113,6 +118,7 @@ pub struct Events {
     own_taken: Signal<Local, Bit>,
     current_valid: Reg<Bit>,
     current: Reg<RaiseEvent>,
+    detail: Reg<Bits<64>>,
     /// The firmware has raised `current`.
     by_firmware: Reg<Bit>,
     /// Pair of the event of each queue that is on its way.
@@ -203,7 +209,8 @@ impl Logic for Events {
         self.about_pair.next = (self.current_valid.q.val()
             & (self.current.q.val().pair == self.target.val()))
             | (self.delivery.valid.val() & (self.delivery.data.val().pair == self.target.val()))
-            | (self.faults.valid.val() & (self.faults.data.val().pair == self.target.val()));
+            | (self.faults.valid.val() & (self.faults.data.val().pair == self.target.val()))
+            | (self.refusals.valid.val() & (self.refusals.data.val().pair == self.target.val()));
         for i in 0..self._n {
             if (self.written_pair[i].q.val() == self.target.val()) & !self.queue[i].idle.val() {
                 self.about_pair.next = true;
@@ -249,11 +256,16 @@ impl Logic for Events {
         };
         self.source.input[5].valid.next = self.raises.val();
         self.source.input[5].data.next = self.raised.val();
+        join!(self.refusals => self.source.input[6]);
         self.source.output.ready.next = !self.current_valid.q.val();
         if !self.current_valid.q.val() & self.source.output.valid.val() {
             self.current_valid.d.next = true;
             self.current.d.next = self.source.output.data.val();
             self.by_firmware.d.next = self.source.out_index.val() == 5;
+            self.detail.d.next = 0.into();
+            if self.source.out_index.val() == 6 {
+                self.detail.d.next = self.refusals_detail.val();
+            }
         }
 
         // From there into the queue, or into the count.
@@ -289,6 +301,7 @@ impl Logic for Events {
         self.loses.next = self.settles.val() & self.exists.val() & !self.room.val();
         self.entry.next = Event::default();
         self.entry.next.info = self.current.q.val().info;
+        self.entry.next.detail = self.detail.q.val();
         self.entry.next.cause = self.current.q.val().cause;
         self.entry.next.pair = self.current.q.val().pair;
         self.writer.phase.next = self.phase.val();

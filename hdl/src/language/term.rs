@@ -53,6 +53,7 @@ codes!(
     control::Counter,
     control::Operation,
     control::PairCounter,
+    control::RefusalReason,
     event::Cause,
     mailbox::Command,
     mailbox::PairState,

@@ -55,13 +55,15 @@ pub fn pair_counters() -> Vec<Break> {
             "false",
             "frame_comes",
         ),
+        // All that is refused is refused for one reason.
+        Break::new("ignores_the_reason").force::<PairCounters>("refused.data.reason", "0"),
         // The next connection has those of the one before.
         Break::new("keeps_counters").force::<PairCounters>("memory.write.enable", "state.q == 1"),
         // The last counter of a pair is kept.
         Break::new("keeps_the_last_counter").force_if::<PairCounters>(
             "memory.write.enable",
             "false",
-            "(state.q == 3) & (cleared.q == 7)",
+            "(state.q == 3) & (cleared.q == 15)",
         ),
         // A pair that isn't there has counters.
         Break::new("answers_for_any_pair").force::<PairCounters>("pairs", "65535"),

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //!   of frames that come ─► Fifo ─┐
-//!   of sends ────────────► Fifo ─┼─► oldest ─► Table: 8 counters a pair ─► + 1 ─┐
-//!   of rules ────────────► Fifo ─┘               ▲    │                         │
+//!   of sends ────────────► Fifo ─┼─► oldest ─► Table: 16 counters a pair ─► + 1 ─┐
+//!   of rules ────────────► Fifo ─┤               ▲    │                         │
+//!   of refused accesses ─► Fifo ─┘               │    │                         │
 //!                                                └────┼─────────────────────────┘
 //!   control (PairCounterRead, PairSet) ───────────────┴─► control_result
 //! ```
 //!
 //! What happens waits for nothing: it comes as a pulse with its pair, queues for a moment, and is added in two cycles. One kind of thing happens to a
-//! pair in a cycle, of each of the three. `PairSet` clears the pair's counters; of a pair that isn't in the table nothing is counted.
+//! pair in a cycle, of each of the four. `PairSet` clears the pair's counters; of a pair that isn't in the table nothing is counted.
 
 #![allow(
     missing_docs,
@@ -19,18 +20,33 @@
 use crate::config::{Config, JOBS};
 use crate::prelude::*;
 use crate::prim::{Fifo, Table};
-use crate::types::ControlRequest;
-use abi::control::{Operation, PAIR_COUNTER_BITS, PairCounter};
+use crate::types::{ControlRequest, RemoteRefusal};
+use abi::control::{Operation, PAIR_COUNTER_BITS, PairCounter, RefusalReason};
 
 const _: () = assert!(
-    PAIR_COUNTER_BITS == 3,
+    PAIR_COUNTER_BITS == 4,
     "the kernel puts the counter's code there"
 );
 
-/// What frames, and rules, bring at most before the first of it is added: they are cycles apart.
+/// The counters of refusals are behind each other as their reasons are.
+const FIRST_REFUSAL: u8 = 8;
+const _: () = {
+    let mut at = 0;
+    while at < RefusalReason::ALL.len() {
+        let reason = RefusalReason::ALL[at];
+        let counter = PairCounter::of_refusals(reason).code();
+        assert!(counter == FIRST_REFUSAL + reason.code() && reason.code() < FIRST_REFUSAL);
+        at += 1;
+    }
+};
+
+/// What frames and rules bring at most before the first of it is added: they are cycles apart.
 const FEW: usize = 4;
 /// What sends bring at most: as many may be repeated in a row as Gather has jobs, and others are behind them.
 const MANY: usize = 2 * JOBS;
+
+/// What refusals bring at most: puts whose payloads are in the card already may be refused every four cycles.
+const SOME: usize = 16;
 
 /// It has happened once more.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -82,6 +98,8 @@ pub struct PairCounters {
     pub ruled_pair: Signal<In, Bits<16>>,
     /// Pulse: [`PairCounter::RuleDrops`] of it.
     pub rule_drops: Signal<In, Bit>,
+    /// An access of a peer was refused: the counter of its reason.
+    pub refused: Pulse<In, RemoteRefusal>,
     /// A control request; taken when it is done.
     pub control: Stream<In, ControlRequest>,
     /// With it, for `PairCounterRead`: the counter. Zero otherwise, and for a pair that isn't in the table.
@@ -95,6 +113,8 @@ pub struct PairCounters {
     sends: Fifo<Counted>,
     #[is(Fifo::new(FEW))]
     rules: Fifo<Counted>,
+    #[is(Fifo::new(SOME))]
+    refusals: Fifo<Counted>,
     state: Reg<State>,
     place: Reg<Bits<16>>,
     cleared: Reg<Bits<4>>,
@@ -172,17 +192,30 @@ impl Logic for PairCounters {
                 counter: PairCounter::RuleDrops.into(),
             }
         );
+        send!(
+            self.refusals.input,
+            self.refused.valid.val(),
+            Counted {
+                pair: self.refused.data.val().pair,
+                counter: self.refused.data.val().reason | FIRST_REFUSAL,
+            }
+        );
         self.nothing_is_lost.ok.next = (self.frames.input.ready.val() | !self.frame_comes.val())
             & (self.sends.input.ready.val() | !self.send_comes.val())
-            & (self.rules.input.ready.val() | !self.rule_drops.val());
+            & (self.rules.input.ready.val() | !self.rule_drops.val())
+            & (self.refusals.input.ready.val() | !self.refused.valid.val());
         self.one_happens.ok.next = !(self.frames_received.val()
             & (self.pair_errors.val() | self.duplicates.val() | self.gaps.val()));
 
         // Frames come most often and have the least room, so they go first, and sends last.
         self.has_next.next = self.frames.output.valid.val()
             | self.rules.output.valid.val()
+            | self.refusals.output.valid.val()
             | self.sends.output.valid.val();
         self.next.next = self.sends.output.data.val();
+        if self.refusals.output.valid.val() {
+            self.next.next = self.refusals.output.data.val();
+        }
         if self.rules.output.valid.val() {
             self.next.next = self.rules.output.data.val();
         }
@@ -191,16 +224,17 @@ impl Logic for PairCounters {
         }
         self.frames.output.ready.next = false;
         self.rules.output.ready.next = false;
+        self.refusals.output.ready.next = false;
         self.sends.output.ready.next = false;
 
         // A counter's place.
         self.is_set.next = self.control.data.val().operation == Operation::PairSet;
         self.asked_for.next = self.control.data.val().index;
-        self.of_pair.next = self.control.data.val().index << 3;
+        self.of_pair.next = self.control.data.val().index << 4;
         self.control.ready.next = false;
         self.control_result.next = 0.into();
         self.next_place.next =
-            (self.next.val().pair << 3) | bit_cast::<16, 8>(self.next.val().counter);
+            (self.next.val().pair << 4) | bit_cast::<16, 8>(self.next.val().counter);
         self.memory.read_address.next = self.next_place.val();
         store!(
             self.memory.write,
@@ -227,6 +261,8 @@ impl Logic for PairCounters {
                             self.frames.output.ready.next = true;
                         } else if self.rules.output.valid.val() {
                             self.rules.output.ready.next = true;
+                        } else if self.refusals.output.valid.val() {
+                            self.refusals.output.ready.next = true;
                         } else {
                             self.sends.output.ready.next = true;
                         }
@@ -239,7 +275,7 @@ impl Logic for PairCounters {
             }
             State::Answer => {
                 self.control.ready.next = true;
-                if (self.asked_for.val() >> 3) < self.pairs.val() {
+                if (self.asked_for.val() >> 4) < self.pairs.val() {
                     self.control_result.next = bit_cast::<64, 32>(self.memory.read_data.val());
                 }
                 self.state.d.next = State::Idle;
@@ -252,7 +288,7 @@ impl Logic for PairCounters {
                     0.into()
                 );
                 self.cleared.d.next = self.cleared.q.val() + 1;
-                if self.cleared.q.val() == 7 {
+                if self.cleared.q.val() == 15 {
                     self.control.ready.next = true;
                     self.state.d.next = State::Idle;
                 }

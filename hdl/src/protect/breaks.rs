@@ -2,8 +2,10 @@
 
 use super::barrier::Barrier;
 use super::grants::Grants;
+use super::peer_refusals::PeerRefusals;
 use super::refusals::Refusals;
 use super::regions::Regions;
+use super::shut_out::ShutOut;
 use crate::verilog::Break;
 
 /// Of the table of regions.
@@ -85,6 +87,24 @@ pub fn regions() -> Vec<Break> {
         Break::new("answers_somebody").force::<Regions>("answered", "0"),
         // A refusal isn't reported.
         Break::new("refuses_silently").force::<Regions>("refused.valid", "false"),
+        // Nor one to a peer.
+        Break::new("refuses_peers_silently").force::<Regions>("tells.d", "false"),
+        // It is reported as another peer's, or of another place.
+        Break::new("reports_another").force::<Regions>("told.d.pair", "taken.q.query.pair"),
+        Break::new("reports_another_place")
+            .force::<Regions>("told.d.offset", "adding.q.query.buffer.address"),
+        // Why it is refused is looked at in another order,
+        Break::new("region_first").force_if::<Regions>("told.d.reason", "6", "!fits_region.q"),
+        Break::new("tag_last").force_if::<Grants>("why.d", "5", "other_tag.q & ends_outside.q"),
+        // or half.
+        Break::new("revoked_is_another_peer").force::<Grants>("permission_outdated.d", "false"),
+        Break::new("domain_is_the_region").force::<Regions>("other_domain.d", "false"),
+        // A region is named by a key that names no grant.
+        Break::new("names_a_region").force_if::<Grants>(
+            "region_key",
+            "bit_cast::<32, 16>(row.q.region)",
+            "no_grant.q",
+        ),
     ]
 }
 
@@ -122,5 +142,81 @@ pub fn refusals() -> Vec<Break> {
         Break::new("counts_one").force_if::<Refusals>("count.d", "1", "refused.valid"),
         // A refusal that comes in the cycle of an event is forgotten.
         Break::new("forgets_one").force_if::<Refusals>("count.d", "0", "tells"),
+    ]
+}
+
+/// Of what is told of the accesses that are refused to peers.
+pub fn peer_refusals() -> Vec<Break> {
+    vec![
+        // Each refusal has an event of its own.
+        Break::new("tells_each").force_if::<PeerRefusals>("pause.d", "0", "tells"),
+        // Refusals before the last one aren't counted.
+        Break::new("counts_one").force::<PeerRefusals>("counted", "1"),
+        // The first refusal is told, not the last.
+        Break::new("keeps_the_first").force_if::<PeerRefusals>(
+            "changed.offset",
+            "kept.q.offset",
+            "kept.q.count.any()",
+        ),
+        // What has been told is told again.
+        Break::new("tells_again").force_if::<PeerRefusals>(
+            "rows.write.enable",
+            "false",
+            "state.q == 4",
+        ),
+        // Whoever is first in the table has every turn.
+        Break::new("one_has_all_turns").force_if::<PeerRefusals>("turn.d", "0", "tells"),
+        // A pair that isn't connected is told of.
+        Break::new("tells_of_the_unconnected").force::<PeerRefusals>("tells", "kept.q.count.any()"),
+        // The next connection of a pair is told of the last one's peer.
+        Break::new("connection_inherits").force_if::<PeerRefusals>(
+            "changed.count",
+            "kept.q.count",
+            "control.ready & !clears",
+        ),
+        // A pair that is cleared is told of.
+        Break::new("clears_at_any_time").force::<PeerRefusals>("waits", "false"),
+        // An event is another one when it is taken.
+        Break::new("event_not_held").force::<PeerRefusals>("event_offset.d", "kept.q.offset"),
+    ]
+}
+
+/// Of the denial of accesses without a look-up.
+pub fn shut_out() -> Vec<Break> {
+    vec![
+        // Nobody is shut out.
+        Break::new("denies_nobody").force::<ShutOut>("denies", "false"),
+        // A peer is shut out a refusal sooner.
+        Break::new("limit_off_by_one").force::<ShutOut>("more", "held.q.count + 2"),
+        // It is shut out for ever.
+        Break::new("for_ever").force_if::<ShutOut>("rows.write.enable", "false", "state.q == 6"),
+        // The clock goes twice as fast.
+        Break::new("ticks_too_often").force_if::<ShutOut>("clock_left.d", "511", "tick"),
+        // When one is shut out, all are.
+        Break::new("one_for_all").force::<ShutOut>("rows.read_address", "0"),
+        // The processes of this host wait as well.
+        Break::new("processes_wait").force_if::<ShutOut>("passed.valid", "false", "state.q != 0"),
+        // What is denied is looked up.
+        Break::new("looks_up").force_if::<ShutOut>("passed.valid", "query.valid", "denies"),
+        // What is denied isn't counted for its reason.
+        Break::new("denies_silently").force::<ShutOut>("peer_refused.valid", "refused.valid"),
+        // What is refused isn't counted.
+        Break::new("counts_nothing").force::<ShutOut>("to_count.d", "false"),
+        // The count goes on after the peer was shut out.
+        Break::new("count_kept").force_if::<ShutOut>("changed.count", "more", "state.q == 4"),
+        // Without a limit the first refusal that the count has no room for shuts out.
+        Break::new("no_limit_is_a_limit").force_if::<ShutOut>(
+            "rows.write.enable",
+            "true",
+            "state.q == 4",
+        ),
+        // The next connection of a pair is shut out with the last one.
+        Break::new("connection_inherits").force_if::<ShutOut>(
+            "rows.write.enable",
+            "false",
+            "(state.q == 0) & !sets",
+        ),
+        // A pair that isn't there has a limit.
+        Break::new("answers_for_any_pair").force::<ShutOut>("pairs", "65535"),
     ]
 }

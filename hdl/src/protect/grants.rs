@@ -13,13 +13,18 @@
 //!
 //! A grant for any peer holds neither: it is good for whoever comes by a connected pair of the region's domain, which Regions compares.
 //!
+//! Why a query is refused comes a cycle later, from registers: the first clause of `RefusalReason` that holds.
+//!
 //! One query is under way at a time, so that a grant for one access is forgotten before the next one is looked at.
 
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::Table;
 use crate::types::{Access, ControlRequest, GrantSetup, PairSetup, PermissionSetup};
-use abi::control::{GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, Operation, shared_grants};
+use abi::control::{
+    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, KEY_INDEX_BITS, Operation, RefusalReason,
+    shared_grants,
+};
 use abi::key::REMOTE_KEY_INDEX_BITS;
 
 const _: () = assert!(
@@ -86,6 +91,12 @@ pub struct Grants {
     pub any_peer: Signal<Out, Bit>,
     /// Cycle 4: the domain of the pair.
     pub domain: Signal<Out, Bits<8>>,
+    /// Cycle 5: the grant refuses it, for this reason.
+    pub refuses: Signal<Out, Bit>,
+    /// `abi::control::RefusalReason`.
+    pub reason: Signal<Out, Bits<8>>,
+    /// Key of the region that the grant names; 0 if there is no grant.
+    pub region_key: Signal<Out, Bits<32>>,
     /// Cycle 5: the region allows it too. A grant for one access has ended.
     pub spend: Signal<In, Bit>,
     /// In the cycle before a change: the pair whose peer it is about.
@@ -109,11 +120,29 @@ pub struct Grants {
     access_end: Reg<Bits<65>>,
     part_end: Reg<Bits<65>>,
     allows: Reg<Bit>,
+    // What speaks against it, of `row` and `sender`: from cycle 3 on, until the next query.
+    no_grant: Reg<Bit>,
+    other_tag: Reg<Bit>,
+    closed: Reg<Bit>,
+    other_holder: Reg<Bit>,
+    outdated: Reg<Bit>,
+    lacks_rights: Reg<Bit>,
+    begins_outside: Reg<Bit>,
+    // And from cycle 4 on.
+    not_permitted: Reg<Bit>,
+    permission_outdated: Reg<Bit>,
+    ends_outside: Reg<Bit>,
+    /// What is told of it in cycle 5.
+    why: Reg<Bits<8>>,
+    is_refused: Reg<Bit>,
 
     key: Signal<Local, Bits<64>>,
     number: Signal<Local, Bits<16>>,
     pair: Signal<Local, Bits<16>>,
     in_table: Signal<Local, Bit>,
+    row_in_table: Signal<Local, Bit>,
+    pair_in_table: Signal<Local, Bit>,
+    held_is_current: Signal<Local, Bit>,
     same_tag: Signal<Local, Bit>,
     is_open: Signal<Local, Bit>,
     is_holder: Signal<Local, Bit>,
@@ -200,8 +229,9 @@ impl Logic for Grants {
         self.region.next = self.row.q.val().region;
         self.region_tag.next = self.row.q.val().region_tag;
         // A number beyond a table would alias another.
-        self.in_table.next = (bit_cast::<17, 16>(self.number.val()) < self.grant_count.val())
-            & (self.pair.val() < self.pair_count.val());
+        self.row_in_table.next = bit_cast::<17, 16>(self.number.val()) < self.grant_count.val();
+        self.pair_in_table.next = self.pair.val() < self.pair_count.val();
+        self.in_table.next = self.row_in_table.val() & self.pair_in_table.val();
         self.same_tag.next = self.row.q.val().tag == self.key.val().get_bits::<48>(16);
         self.is_open.next = self.sender.q.val().open;
         self.is_holder.next = self.row.q.val().holder == self.pair.val();
@@ -234,11 +264,49 @@ impl Logic for Grants {
 
         // Cycle 3: the ends are compared, and the permission has come.
         self.held.next = self.permissions.read_data.val();
-        self.is_held.next = !self.row.q.val().shared
-            | (self.held.val().valid
-                & (self.held.val().generation == self.sender.q.val().generation));
+        self.held_is_current.next = self.held.val().generation == self.sender.q.val().generation;
+        self.is_held.next =
+            !self.row.q.val().shared | (self.held.val().valid & self.held_is_current.val());
         self.ends_inside.next = self.access_end.q.val() <= self.part_end.q.val();
         self.allows.d.next = self.agrees.q.val() & self.is_held.val() & self.ends_inside.val();
+
+        // Why not, which is told later.
+        self.no_grant.d.next = !self.row.q.val().valid | !self.row_in_table.val();
+        self.other_tag.d.next = !self.same_tag.val();
+        self.closed.d.next = !self.is_open.val() | !self.pair_in_table.val();
+        self.other_holder.d.next = !self.is_holder.val();
+        self.outdated.d.next = !self.is_current.val();
+        self.lacks_rights.d.next = !self.has_rights.val();
+        self.begins_outside.d.next = !self.begins_inside.val();
+        self.not_permitted.d.next = self.row.q.val().shared & !self.held.val().valid;
+        self.permission_outdated.d.next = self.row.q.val().shared & !self.held_is_current.val();
+        self.ends_outside.d.next = !self.ends_inside.val();
+        self.is_refused.d.next = true;
+        self.why.d.next = RefusalReason::UnknownKey.into();
+        if !self.no_grant.q.val() {
+            if self.other_tag.q.val() {
+                self.why.d.next = RefusalReason::WrongTag.into();
+            } else if self.closed.q.val() {
+                self.why.d.next = RefusalReason::Revoked.into();
+            } else if self.other_holder.q.val() | self.not_permitted.q.val() {
+                self.why.d.next = RefusalReason::WrongPeer.into();
+            } else if self.outdated.q.val() | self.permission_outdated.q.val() {
+                self.why.d.next = RefusalReason::Revoked.into();
+            } else if self.lacks_rights.q.val() {
+                self.why.d.next = RefusalReason::MissingRight.into();
+            } else {
+                self.why.d.next = RefusalReason::OutOfBounds.into();
+                self.is_refused.d.next = self.begins_outside.q.val() | self.ends_outside.q.val();
+            }
+        }
+        self.refuses.next = self.is_refused.q.val();
+        self.reason.next = self.why.q.val();
+        self.region_key.next = 0.into();
+        if !self.no_grant.q.val() {
+            self.region_key.next = (bit_cast::<32, 20>(self.row.q.val().region_tag)
+                << KEY_INDEX_BITS)
+                | bit_cast::<32, 16>(self.row.q.val().region);
+        }
 
         // Cycle 4.
         self.permitted.next = self.allows.q.val();

@@ -3,12 +3,16 @@
 mod barrier;
 pub mod breaks;
 mod grants;
+mod peer_refusals;
 mod refusals;
 mod regions;
+mod shut_out;
 
 pub use barrier::Barrier;
+pub use peer_refusals::PeerRefusals;
 pub use refusals::Refusals;
 pub use regions::{LATENCY, Regions};
+pub use shut_out::ShutOut;
 
 use crate::config::{ECP5, TINY};
 use crate::tops::{Class, Top};
@@ -20,10 +24,20 @@ pub fn tops() -> Vec<Top> {
         Top::of("regions_ecp5", Class::Test, || Regions::new(&ECP5)),
         Top::of("barrier", Class::Test, Barrier::default),
         Top::of("refusals", Class::Test, Refusals::default),
+        Top::of("peer_refusals", Class::Test, || PeerRefusals::new(&TINY)),
+        Top::of("peer_refusals_ecp5", Class::Synthesis, || {
+            PeerRefusals::new(&ECP5)
+        }),
+        Top::of("shut_out", Class::Test, || ShutOut::new(&TINY)),
+        Top::of("shut_out_ecp5", Class::Synthesis, || ShutOut::new(&ECP5)),
         Top::broken("regions_tiny_broken", breaks::regions, || {
             Regions::new(&TINY)
         }),
         Top::broken("barrier_broken", breaks::barrier, Barrier::default),
         Top::broken("refusals_broken", breaks::refusals, Refusals::default),
+        Top::broken("peer_refusals_broken", breaks::peer_refusals, || {
+            PeerRefusals::new(&TINY)
+        }),
+        Top::broken("shut_out_broken", breaks::shut_out, || ShutOut::new(&TINY)),
     ]
 }

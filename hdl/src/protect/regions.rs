@@ -17,9 +17,9 @@ use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{StreamMux, Table};
 use crate::types::{
-    Access, ControlRequest, Fault, GrantSetup, Permission, RegionQuery, RegionSetup,
+    Access, ControlRequest, Fault, GrantSetup, Permission, RegionQuery, RegionSetup, RemoteRefusal,
 };
-use abi::control::{KEY_INDEX_BITS, Operation};
+use abi::control::{KEY_INDEX_BITS, Operation, RefusalReason};
 
 /// Cycles from the transfer of a query to its answer.
 pub const LATENCY: u64 = 5;
@@ -85,6 +85,8 @@ pub struct Regions {
     pub posts_allowed: Pulse<Out, Bit>,
     /// A pulse with each answer that is no and that a process of this host asked for: the query.
     pub refused: Pulse<Out, RegionQuery>,
+    /// A pulse in the cycle after each answer that is no and that a peer asked for.
+    pub peer_refused: Pulse<Out, RemoteRefusal>,
     /// No access that was allowed is on its way. What changes or takes something away waits for it, and holds queries off only while it is high.
     pub quiet: Signal<In, Bit>,
     /// A pair that has failed; taken when its peer may use nothing any more.
@@ -115,6 +117,12 @@ pub struct Regions {
     region_end: Reg<Bits<65>>,
     /// Card address of its first byte.
     located: Reg<Bits<64>>,
+    /// The region is there, has the rights, and is the one that was granted: its domain alone speaks against the access, or its end.
+    fits_region: Reg<Bit>,
+    other_domain: Reg<Bit>,
+    ends_outside: Signal<Local, Bit>,
+    told: Reg<RemoteRefusal>,
+    tells: Reg<Bit>,
 
     transmit_asks: Signal<Local, Access>,
     posts_asks: Signal<Local, Access>,
@@ -128,7 +136,7 @@ pub struct Regions {
     is_region: Signal<Local, Bit>,
     cleared: Signal<Local, Bit>,
     holds: Signal<Local, Bit>,
-    told: Signal<Local, ControlRequest>,
+    changed: Signal<Local, ControlRequest>,
     setup: Signal<Local, RegionSetup>,
     grant: Signal<Local, GrantSetup>,
     data: Signal<Local, Bits<320>>,
@@ -224,7 +232,7 @@ impl Logic for Regions {
             self.control.data.val().index,
             self.written.val()
         );
-        self.told.next = self.control.data.val();
+        self.changed.next = self.control.data.val();
         self.grants.subject.next = self.control.data.val().index;
         if self.operation.val() == Operation::GrantSet {
             self.grants.subject.next = self.grant.val().holder;
@@ -233,13 +241,13 @@ impl Logic for Regions {
             self.grants.subject.next = self.fault.data.val().pair;
         }
         if self.failing.q.val() {
-            self.told.next.operation = Operation::PairFail.into();
-            self.told.next.index = self.fault.data.val().pair;
+            self.changed.next.operation = Operation::PairFail.into();
+            self.changed.next.index = self.fault.data.val().pair;
         }
         send!(
             self.grants.change,
             self.changes.val() | self.fault.ready.val(),
-            self.told.val()
+            self.changed.val()
         );
 
         // Cycle 0: a query is taken.
@@ -333,6 +341,11 @@ impl Logic for Regions {
             & self.same_domain.val()
             & self.has_rights.val()
             & self.begins_inside.val();
+        self.fits_region.d.next = self.adding.q.val().allowed
+            & self.region.q.val().valid
+            & self.same_tag.val()
+            & self.has_rights.val();
+        self.other_domain.d.next = !self.same_domain.val();
         self.answering.d.next = self.adding.q.val();
         self.answering.d.next.allowed = self.permitted.val();
         self.query_end.d.next = self.added_end.q.val();
@@ -345,8 +358,8 @@ impl Logic for Regions {
         }
 
         // Cycle 5: the ends are compared, and who asked is answered.
-        self.fits.next =
-            self.answering.q.val().allowed & (self.query_end.q.val() <= self.region_end.q.val());
+        self.ends_outside.next = self.query_end.q.val() > self.region_end.q.val();
+        self.fits.next = self.answering.q.val().allowed & !self.ends_outside.val();
         self.grants.spend.next = self.fits.val();
         self.answers.next = self.answering.q.val().valid;
         self.answered.next = self.answering.q.val().client;
@@ -373,5 +386,22 @@ impl Logic for Regions {
             self.answers.val() & !self.fits.val() & !self.answering.q.val().query.remote,
             self.answering.q.val().query.buffer
         );
+
+        // In the cycle after it is told why not: the grant says so first, then the region, and its domain last.
+        self.tells.d.next =
+            self.answers.val() & !self.fits.val() & self.answering.q.val().query.remote;
+        self.told.d.next = RemoteRefusal {
+            pair: self.answering.q.val().query.pair,
+            reason: RefusalReason::RegionGone,
+            region: self.grants.region_key.val(),
+            offset: self.answering.q.val().query.buffer.address,
+        };
+        if self.fits_region.q.val() & !self.ends_outside.val() & self.other_domain.q.val() {
+            self.told.d.next.reason = RefusalReason::WrongPeer.into();
+        }
+        if self.grants.refuses.val() {
+            self.told.d.next.reason = self.grants.reason.val();
+        }
+        send!(self.peer_refused, self.tells.q.val(), self.told.q.val());
     }
 }

@@ -15,7 +15,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 
-const SOURCES: [&str; 4] = ["queues", "completions", "delivery", "faults"];
+const SOURCES: [&str; 5] = ["queues", "completions", "delivery", "faults", "refusals"];
+/// The source whose events have a detail.
+const DETAILED: usize = 4;
 /// Cycles within which an interrupt follows its cause.
 const PROMPT: u64 = 3;
 
@@ -25,6 +27,8 @@ struct Raise {
     cause: u8,
     pair: u16,
     info: u64,
+    /// Not told to the firmware.
+    detail: u64,
 }
 
 impl Raise {
@@ -34,6 +38,7 @@ impl Raise {
             cause: Cause::ALL[rng.random_range(0..Cause::ALL.len())].code(),
             pair: rng.random(),
             info: rng.random(),
+            detail: 0,
         }
     }
 }
@@ -68,7 +73,7 @@ struct Run {
     memory: Memory,
     write: WritePort,
     queues: Vec<Queue>,
-    offers: [Option<Raise>; 4],
+    offers: [Option<Raise>; SOURCES.len()],
     /// What the firmware raises.
     control_raise: Option<Raise>,
     /// Events taken that the firmware hasn't been told of.
@@ -94,7 +99,7 @@ impl Run {
             memory: Memory::default(),
             write: WritePort::new(rng.random_range(0..60), 70),
             queues: (0..config.endpoints).map(|_| Queue::default()).collect(),
-            offers: [None; 4],
+            offers: [None; SOURCES.len()],
             control_raise: None,
             untold: VecDeque::new(),
             firmwares: 0,
@@ -146,7 +151,11 @@ impl Run {
         for (source, offer) in self.offers.iter_mut().enumerate() {
             let name = SOURCES[source];
             if offer.is_none() && !self.quiet && chance(&mut self.rng, self.source_pace) {
-                *offer = Some(Raise::random(&mut self.rng, self.queues.len()));
+                let mut raise = Raise::random(&mut self.rng, self.queues.len());
+                if source == DETAILED {
+                    raise.detail = self.rng.random();
+                }
+                *offer = Some(raise);
             }
             self.bench.offer(name, offer.is_some());
             if let Some(raise) = offer {
@@ -158,6 +167,9 @@ impl Run {
                 self.bench.set_packed(name, &packed);
             }
         }
+        // Beside no other source than its own it says anything.
+        let detail = self.offers[DETAILED].map_or(u64::MAX, |raise| raise.detail);
+        self.bench.set("refusals_detail", detail);
         if self.control_raise.is_none() && !self.quiet && chance(&mut self.rng, self.source_pace) {
             // At times of an endpoint that the card doesn't have.
             let raise = Raise::random(&mut self.rng, self.queues.len() + 1);
@@ -195,6 +207,7 @@ impl Run {
             cause: packed.take(8) as u8,
             pair: packed.take(16) as u16,
             info: packed.take(64),
+            detail: self.untold.front().map_or(0, |next| next.detail),
         };
         if self.untold.front() == Some(&told) {
             self.untold.pop_front();
@@ -312,6 +325,7 @@ impl Run {
             let phase = phase(queue.stored, queue.log2 as u8);
             let expected = Event {
                 info: event.info,
+                detail: event.detail,
                 cause: event.cause,
                 pair: event.pair,
                 phase,
@@ -326,7 +340,8 @@ impl Run {
             self.written.push_back(endpoint);
             self.events += 1;
             let found = queue.accepted.iter().position(|raise| {
-                (raise.cause, raise.pair, raise.info) == (event.cause, event.pair, event.info)
+                (raise.cause, raise.pair) == (event.cause, event.pair)
+                    && (raise.info, raise.detail) == (event.info, event.detail)
             });
             if let Some(found) = found {
                 // Those before it found no room.
@@ -390,7 +405,7 @@ impl Run {
             "events are left inside"
         );
         claim!(
-            self.offers == [None; 4] && self.control_raise.is_none(),
+            self.offers == [None; SOURCES.len()] && self.control_raise.is_none(),
             "an event waits for the host"
         );
         claim!(
@@ -496,6 +511,7 @@ fn failed_write() -> Outcome {
             cause: Cause::RingError.code(),
             pair: 7,
             info,
+            detail: 0,
         });
         run.ticks(500)
     };
@@ -550,6 +566,7 @@ fn cleared_pair() -> Outcome {
             cause: Cause::LinkError.code(),
             pair,
             info,
+            detail: 0,
         })
     };
     let mut raised = 0_u16;
@@ -625,6 +642,7 @@ fn a_sticky_bit_stays_until_it_is_cleared() {
                 cause: cause.code(),
                 pair: 7,
                 info: 1,
+                detail: 0,
             });
             run.ticks(300)?;
         }

@@ -437,6 +437,7 @@ impl Own<'_> {
                 cause,
                 pair,
                 info: event.info,
+                detail: event.detail,
             }));
         }
         self.look_for_lost_events(link);

@@ -131,6 +131,7 @@ impl Own<'_> {
             cause: Cause::PeerFailedPending,
             pair: Some(pair),
             info: 0,
+            detail: 0,
         })
     }
 

@@ -8,7 +8,7 @@ use host_driver::{
     DrainPolicy, Drained, Endpoint, EndpointAddress, EventFdError, Gather, Get, Group, MessageSet,
     OpenError, Pair, PairTimes, PostError, Protection, Put, RecvWr, RemoteKey, RemoteRights,
     Request, Revocation, RevokeError, SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer,
-    Source, TaggedReceive, TaggedSend, ToldRevocation, WatchOptions, Window,
+    ShutOut, Source, TaggedReceive, TaggedSend, ToldRevocation, WatchOptions, Window,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -848,6 +848,11 @@ const SET_TIMES: [Call; 1] = [|a| {
     a.endpoint.set_pair_times(a.pair, times).err()
 }];
 
+const SHUT_OUTS: [Call; 2] = [
+    |a| a.endpoint.set_shut_out(a.pair, ShutOut::NEVER).err(),
+    |a| a.endpoint.query_shut_out(a.pair).err(),
+];
+
 /// Watching by numbers that can't be.
 fn unwatched(interval: u32, timeout: u32) -> Names {
     let (a, _b) = connected(&fabric(), 1);
@@ -1640,6 +1645,32 @@ const ROWS: &[Row] = &[
         "`Refused` with `HardwareTimeout`, of `query_pair`, `pair_counters` and `read_counter`",
         || without_gates(&QUERIES[..3]),
     ),
+    // refusals
+    ("refusals", "`NotFound`", || {
+        asked(|a, _| {
+            a.endpoint.close_pair(a.pair).unwrap();
+            let asked = SHUT_OUTS[0](a);
+            assert_eq!(SHUT_OUTS[1](a), asked);
+            asked
+        })
+    }),
+    ("refusals", "`Refused` with `NotConnected`", || {
+        asked(|a, _| {
+            let (pair, _) = a.endpoint.open_pair(1).unwrap();
+            let asked = a.endpoint.set_shut_out(pair, ShutOut::NEVER).err();
+            assert!(a.endpoint.query_shut_out(pair).is_err());
+            asked
+        })
+    }),
+    ("refusals", "`Refused` with `HardwareTimeout`", || {
+        without_gates(&SHUT_OUTS)
+    }),
+    (
+        "refusals",
+        "`FirmwareTimeout`, `Restarted`, `Transport`",
+        || silenced(&SHUT_OUTS),
+    ),
+    ("refusals", "`Malformed`", || malformed(&SHUT_OUTS)),
     // receive
     ("receive", "`CompletionQueueFull`", || {
         refused(&RECEIVES, FEW, FILL)

@@ -26,6 +26,7 @@ mod puts;
 mod queries;
 mod random;
 mod ready;
+mod refusals;
 mod rendezvous_buffer_reuse;
 mod reset;
 mod revoke;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use abi::wire::{FrameType, HEADER_BYTES, TRAILER_BYTES};
-use host_driver::{Buffer, Counter, Put, RemoteKey, RemoteRights, WcStatus, Window};
+use host_driver::{Buffer, Counter, Put, RemoteKey, RemoteRights, ShutOut, WcStatus, Window};
 use posthorn_tests::cards::{Host, both_over, modelled_over};
 use posthorn_tests::frames::{edit, header, is};
 use posthorn_tests::side::Side;
@@ -167,7 +167,7 @@ fn post(me: &Side, wr_id: u64, key: RemoteKey, offset: usize, byte: u8, mut buff
     me.endpoint.post_put(wr_id, &put, buffer).expect("posted");
 }
 
-/// Rank 0 lends; its keys for the others: rank 1's own, one for one access, rank 2's.
+/// Rank 0 lends, and shuts out nobody, so that each attack is looked up; its keys for the others: rank 1's own, one for one access, rank 2's.
 fn lend(me: &Side, window: &Window, known: &Mutex<Known>) -> [u64; 3] {
     let grant = |rank: usize, rights| {
         let part = PARTS[rank - 1].clone();
@@ -175,6 +175,8 @@ fn lend(me: &Side, window: &Window, known: &Mutex<Known>) -> [u64; 3] {
         key.expect("a key")
     };
     let write = RemoteRights::WRITE;
+    let never = me.endpoint.set_shut_out(me.pair(1), ShutOut::NEVER);
+    never.expect("connected");
     let of_old_generation = grant(1, write);
     // Of both, so that who asks makes the difference and not how often it was revoked.
     for rank in [1, 2] {

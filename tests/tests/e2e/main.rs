@@ -25,6 +25,7 @@ mod peers;
 mod protection;
 mod puts;
 mod ready;
+mod refusals;
 mod replay;
 mod reset;
 mod revoke;

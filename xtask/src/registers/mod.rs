@@ -143,7 +143,7 @@ fn statuses() -> String {
 }
 
 /// Commands that concern pairs, which have a page of their own.
-const OF_PAIRS: [Command; 10] = [
+const OF_PAIRS: [Command; 12] = [
     Command::OpenPair,
     Command::ConnectPair,
     Command::ClosePair,
@@ -154,6 +154,8 @@ const OF_PAIRS: [Command; 10] = [
     Command::Reserve,
     Command::SetPairTimes,
     Command::ReadPairCounter,
+    Command::SetShutOut,
+    Command::ReadShutOut,
 ];
 
 fn commands() -> String {
@@ -210,6 +212,11 @@ fn command_codes() -> String {
         "PairCounter",
         control::PairCounter::ABOUT,
         control::PairCounter::CODES,
+    );
+    page.codes(
+        "RefusalReason",
+        control::RefusalReason::ABOUT,
+        control::RefusalReason::CODES,
     );
     let kinds = mailbox::AuditKind::CODES;
     page.codes("AuditKind", mailbox::AuditKind::ABOUT, kinds);
@@ -279,6 +286,16 @@ fn control_requests() -> String {
         "PairReport",
         control::PairReport::ABOUT,
         control::PairReport::FIELDS,
+    );
+    page.layout(
+        "ShutOutSetup",
+        control::ShutOutSetup::ABOUT,
+        control::ShutOutSetup::FIELDS,
+    );
+    page.layout(
+        "ShutOutReport",
+        control::ShutOutReport::ABOUT,
+        control::ShutOutReport::FIELDS,
     );
     page.layout(
         "RegionSetup",

@@ -259,6 +259,9 @@ fn noticed_by(broken: Break) -> fn() {
         Break::PlaceStaysMember => {
             revoked::a_pair_is_of_no_group_that_the_one_before_in_its_place_was_of
         }
+        Break::ShutOutUnbounded => {
+            commands::a_host_chooses_when_the_peer_of_a_connected_pair_is_shut_out
+        }
     }
 }
 

@@ -14,10 +14,11 @@ use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
     ConnectReason, CounterId, CounterValue, Disconnect, DomainId, EndpointId, Identity,
     NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairCounterId, PairId, PairState,
-    PairStatus, RegionKey, RegisterRegion, Reserve, Words, id_index,
+    PairStatus, RegionKey, RegisterRegion, Reserve, SetShutOut, ShutOut, Words, id_index,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::{MailboxStatus, Status};
+use abi::times::{SHUT_OUT_LIMIT, SHUT_OUT_TICKS};
 use abi::wire::{ETHERTYPE_FIELD, FrameHeader, FrameType, VERSION};
 use card_model::matching::Sizes;
 use card_model::{CardSizes, link};
@@ -759,6 +760,46 @@ fn the_counters_of_a_pair_are_those_of_its_connection() {
     promise_eq!(read(&mut fw, next, errors).unwrap().value, 0);
     let _: Nothing = call(&mut fw, Command::ConnectPair, connect(next)).unwrap();
     promise_eq!(read(&mut fw, next, errors).unwrap().value, 0);
+}
+
+#[test]
+pub fn a_host_chooses_when_the_peer_of_a_connected_pair_is_shut_out() {
+    let fw = &mut firmware();
+    let set = |fw: &mut Unit, pair, limit, ticks| {
+        let set = SetShutOut { pair, limit, ticks };
+        call::<_, Nothing>(fw, Command::SetShutOut, set)
+    };
+    let read = |fw: &mut Unit, pair| {
+        let read = call::<_, ShutOut>(fw, Command::ReadShutOut, Pair { pair })?;
+        Ok((read.limit, read.ticks, read.count, read.left))
+    };
+    let own = (SHUT_OUT_LIMIT.into(), SHUT_OUT_TICKS.into(), 0, 0);
+    let endpoint = endpoint(fw).endpoint;
+    let pair = open_pair(fw, endpoint, 2).unwrap().pair;
+    let absent = (MailboxStatus::NotConnected, 0);
+    promise_eq!(set(fw, pair, 1, 1), Err(absent));
+    promise_eq!(read(fw, pair), Err(absent));
+    let _: Nothing = call(fw, Command::ConnectPair, connect(pair)).unwrap();
+    promise_eq!(read(fw, pair), Ok(own));
+    promise_eq!(set(fw, pair, 3, 0xffff), Ok(Nothing {}));
+    promise_eq!(read(fw, pair), Ok((3, 0xffff, 0, 0)));
+    for (limit, ticks, position) in [(0x1_0000, 1, 1), (1, 0x1_0000, 2), (u32::MAX, u32::MAX, 1)] {
+        let refused = Err((MailboxStatus::InvalidArgument, position));
+        promise_eq!(set(fw, pair, limit, ticks), refused);
+    }
+    promise_eq!(read(fw, pair), Ok((3, 0xffff, 0, 0)), "as it was");
+    promise_eq!(set(fw, pair, 0, 0), Ok(Nothing {}));
+    fw.card()
+        .fail(id_index(pair), Status::LinkError.code().into());
+    settle(fw);
+    promise_eq!(read(fw, pair), Ok((0, 0, 0, 0)), "it lives on");
+    let _: Nothing = call(fw, Command::ClosePair, Pair { pair }).unwrap();
+    let gone = (MailboxStatus::NotFound, 0);
+    promise_eq!(set(fw, pair, 1, 1), Err(gone));
+    promise_eq!(read(fw, pair), Err(gone));
+    let next = open_pair(fw, endpoint, 2).unwrap().pair;
+    let _: Nothing = call(fw, Command::ConnectPair, connect(next)).unwrap();
+    promise_eq!(read(fw, next), Ok(own), "another connection");
 }
 
 #[test]
@@ -1573,12 +1614,14 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
         let (mut region, mut pair, mut key) = (0, 0, [0, 0]);
         for _ in 0..400 {
             let mut words: [u32; MAILBOX_WORDS] = std::array::from_fn(|_| rng.random_range(0..3));
-            words[0] = match rng.random_range(0..35) {
+            words[0] = match rng.random_range(0..37) {
                 code @ 0..19 => code,
                 19 => Command::SetRule.code().into(),
                 20 => Command::ClearRule.code().into(),
                 33 => Command::SetPairTimes.code().into(),
-                34.. => Command::ReadPairCounter.code().into(),
+                34 => Command::ReadPairCounter.code().into(),
+                35 => Command::SetShutOut.code().into(),
+                36.. => Command::ReadShutOut.code().into(),
                 code => u32::from(Command::Grant.code()) + (code - 21) % 6,
             };
             let command = Command::from_code(words[0] as u8);
@@ -1612,7 +1655,12 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
                 Some(Command::Share | Command::Revoke) => {
                     arguments[..3].copy_from_slice(&[key[0], key[1], pair]);
                 }
-                Some(Command::RevokePeer | Command::ReadPairCounter) => arguments[0] = pair,
+                Some(
+                    Command::RevokePeer
+                    | Command::ReadPairCounter
+                    | Command::SetShutOut
+                    | Command::ReadShutOut,
+                ) => arguments[0] = pair,
                 Some(Command::SetPairTimes) => {
                     arguments[0] = pair;
                     arguments[2] += 10 * rng.random_range(0..3);

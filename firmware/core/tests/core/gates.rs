@@ -464,6 +464,9 @@ impl Gates {
             | Operation::PairRead
             | Operation::CounterRead
             | Operation::PairCounterRead => {}
+            Operation::ShutOutSet | Operation::ShutOutRead => {
+                promise!(self.pairs.contains_key(&index), "of no pair");
+            }
             Operation::GrantSet => {
                 promise!(u32::from(index) < sizes.grants);
                 let grant = GrantSetup::from_words(&words(data));

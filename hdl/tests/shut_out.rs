@@ -1,0 +1,258 @@
+//! Who is refused too often is denied without a look-up for a while, and nobody else waits: `protect::ShutOut` against the model's.
+
+#[path = "support/bits.rs"]
+mod bits;
+mod support;
+
+use abi::control::{Operation, RefusalReason, ShutOutReport, ShutOutSetup};
+use abi::times::SHUT_OUT_TICK;
+use bits::pack;
+use card_model::ShutOuts;
+use hdl::config::TINY;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use support::broken::breaks;
+use support::{Bench, for_seeds};
+
+/// Cycles from a question of a peer to the answer, or to Regions, at most.
+const SOON: u64 = 8;
+/// Cycles by which a time may be longer: a round over the pairs is under way, beside all else.
+const ROUND: u64 = 200;
+/// Cycles in which Regions answers.
+const LATENCY: u64 = 5;
+
+/// A question that isn't answered.
+#[derive(Clone, Copy)]
+struct Question {
+    remote: bool,
+    pair: u16,
+    offset: u64,
+    since: u64,
+    /// Regions has it since then, and will refuse it.
+    passed: Option<(u64, bool)>,
+}
+
+fn words(question: &Question) -> Vec<u64> {
+    pack(&[
+        (1, 8),
+        (2, 32),
+        (3, 8),
+        (question.offset, 64),
+        (64, 64),
+        (question.remote.into(), 1),
+        (question.pair.into(), 16),
+        (5, 64),
+    ])
+}
+
+fn refused(pair: u16, reason: RefusalReason, region: u32, offset: u64) -> Vec<u64> {
+    pack(&[
+        (pair.into(), 16),
+        (reason.code().into(), 8),
+        (region.into(), 32),
+        (offset, 64),
+    ])
+}
+
+/// Random questions of processes and of peers, few of whom are often refused, while limits are chosen and read.
+fn denies(rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open("shut_out");
+    let pairs = TINY.pairs as u16;
+    for _ in 0..pairs + 2 {
+        bench.step();
+    }
+    assert!(bench.is("initialized"));
+    let tick = u64::from(SHUT_OUT_TICK);
+    let mut model = ShutOuts::new(pairs.into());
+    let (mut denied, mut allowed_again, mut reports, mut locals) = (0, 0, 0, 0);
+    let mut question: Option<Question> = None;
+    // What Regions tells in this cycle of a refusal in the one before.
+    let mut tells: Option<(u16, u64)> = None;
+    let mut control: Option<(Operation, u16, ShutOutSetup, u64)> = None;
+    let (mut counted, mut free) = (0, 0);
+    // A question was denied in the cycle before, which is answered in this one.
+    let mut denied_before = false;
+    let mut was_out = vec![false; pairs.into()];
+    for now in 0..24 * tick {
+        if control.is_none() && rng.random_bool(0.002) {
+            let index = match rng.random_bool(0.8) {
+                true => rng.random_range(0..3),
+                false => rng.random_range(0..pairs + 3),
+            };
+            let setup = ShutOutSetup {
+                limit: [0, 1, 2, 3, 5][rng.random_range(0..5)],
+                ticks: [0, 1, 2, 3][rng.random_range(0..4)],
+                ..ShutOutSetup::default()
+            };
+            let operation = match rng.random_range(0..8) {
+                0 => Operation::PairSet,
+                1..4 => Operation::ShutOutSet,
+                _ => Operation::ShutOutRead,
+            };
+            control = Some((operation, index, setup, now));
+        }
+        bench.set("control_valid", control.is_some());
+        if let Some((operation, index, setup, _)) = control {
+            let [word] = setup.to_words();
+            let fields = [
+                (operation.code().into(), 8),
+                (index.into(), 16),
+                (word, 64),
+                (0, 64),
+                (0, 64),
+                (0, 64),
+                (0, 64),
+            ];
+            bench.set_wide("control", &pack(&fields));
+        }
+        // The next question comes two cycles after the answer.
+        if question.is_none() && !denied_before && now > free + 1 && rng.random_bool(0.1) {
+            let remote = rng.random_bool(0.7);
+            question = Some(Question {
+                remote,
+                pair: rng.random_range(0..3),
+                offset: rng.random(),
+                since: now,
+                passed: None,
+            });
+        }
+        let asks = question.filter(|question| question.passed.is_none());
+        bench.set("query_valid", asks.is_some());
+        if let Some(asks) = &asks {
+            bench.set_wide("query", &words(asks));
+        }
+        let takes = rng.random_bool(0.7);
+        bench.set("passed_ready", takes);
+        let answers = question.and_then(|question| question.passed);
+        let answers = answers.filter(|(since, _)| since + LATENCY == now);
+        bench.set("answer_valid", answers.is_some());
+        let right = answers.is_some_and(|(_, refuses)| !refuses);
+        let place: u64 = rng.random();
+        bench.set_wide("answer", &pack(&[(right.into(), 1), (place, 64)]));
+        bench.set("refused_valid", tells.is_some());
+        if let Some((pair, offset)) = tells {
+            let words = refused(pair, RefusalReason::WrongTag, 7, offset);
+            bench.set_wide("refused", &words);
+        }
+        bench.eval();
+
+        let told = bench.is("peer_refused_valid");
+        let found: [u64; 2] = bench.get_wide("peer_refused");
+        let counts = tells.take();
+        let mut wanted =
+            counts.map(|(pair, offset)| refused(pair, RefusalReason::WrongTag, 7, offset));
+        if counts.is_some() {
+            counted = now;
+        }
+        let answered = bench.is("allowed_valid");
+        let [permission, high] = bench.get_wide("allowed");
+        let mut denies_now = false;
+        if let Some((_, refuses)) = answers {
+            let asked = question.take().expect("it is under way");
+            assert!(answered, "an answer goes through in cycle {now}");
+            assert_eq!(permission & 1 == 1, !refuses);
+            assert_eq!(permission >> 1 | high << 63, place);
+            tells = (refuses && asked.remote).then_some((asked.pair, asked.offset));
+        } else if let Some(asked) = asks {
+            let passes = bench.is("passed_valid");
+            let taken = bench.is("query_ready");
+            if !asked.remote {
+                assert!(passes && taken == takes, "a process waits in cycle {now}");
+                locals += 1;
+            }
+            // It may be shut out for up to a tick less, and a round more.
+            let out = model.denies(asked.pair, now);
+            let surely = model.denies(asked.pair, now + tick + ROUND);
+            let still = model.denies(asked.pair, now.saturating_sub(ROUND));
+            assert!(!answered, "an answer comes after its question");
+            if taken && !passes {
+                assert!(asked.remote && (out || still), "denied in cycle {now}");
+                wanted = Some(refused(asked.pair, RefusalReason::ShutOut, 0, asked.offset));
+                denied += 1;
+                was_out[usize::from(asked.pair)] = true;
+                question = None;
+                denies_now = true;
+            } else if passes {
+                assert!(!asked.remote || !surely, "looked up in cycle {now}");
+                assert_eq!(bench.get_wide::<5>("passed").to_vec(), words(&asked));
+                if taken {
+                    assert!(takes);
+                    let refuses = rng.random_bool(0.5);
+                    let of_peer = asked.remote && !still;
+                    let index = usize::from(asked.pair);
+                    if of_peer && std::mem::take(&mut was_out[index]) {
+                        allowed_again += 1;
+                    }
+                    question = Some(Question {
+                        passed: Some((now, refuses)),
+                        ..asked
+                    });
+                }
+            } else {
+                assert!(!taken && now - asked.since < SOON, "nobody waits for long");
+            }
+        } else {
+            assert_eq!(answered, denied_before, "cycle {now}");
+            assert!(!answered || permission & 1 == 0, "cycle {now}");
+            assert!(!bench.is("passed_valid"));
+        }
+        if answered {
+            free = now;
+        }
+        denied_before = denies_now;
+        assert_eq!(told, wanted.is_some(), "cycle {now}");
+        if let Some(wanted) = wanted {
+            assert_eq!(found.to_vec(), wanted, "cycle {now}");
+        }
+
+        if let Some((operation, index, setup, since)) = control {
+            if bench.is("control_ready") {
+                let result = bench.get("control_result");
+                match operation {
+                    Operation::PairSet => model.connect(index),
+                    Operation::ShutOutSet => model.set(index, setup),
+                    _ => {
+                        let report = ShutOutReport::from_words(&[result]);
+                        let of_model = model.report(index, now);
+                        let early = model.report(index, now + tick + ROUND).left;
+                        let late = model.report(index, now.saturating_sub(ROUND)).left;
+                        let between = early..=late;
+                        assert!(between.contains(&report.left), "{report:?}, {between:?}");
+                        let left = report.left;
+                        // What has just been refused may not be counted yet.
+                        if counted + SOON < now {
+                            assert_eq!(report, ShutOutReport { left, ..of_model });
+                        }
+                        reports += u32::from(report.count > 0 || left > 0);
+                    }
+                }
+                if operation != Operation::ShutOutRead {
+                    assert_eq!(result, 0);
+                    if let Some(was_out) = was_out.get_mut(usize::from(index)) {
+                        *was_out = false;
+                    }
+                }
+                control = None;
+            } else {
+                assert!(now - since < SOON * 8, "{operation} is done");
+            }
+        }
+        // What was refused in the cycle before is counted from now on.
+        if let Some((pair, _)) = counts {
+            model.refused(pair, now);
+        }
+        bench.step();
+    }
+    assert!(denied > 5 && locals > 50, "{denied}, {locals}");
+    assert!(allowed_again + reports > 0);
+}
+
+#[test]
+fn who_is_refused_too_often_is_denied_for_a_while_and_nobody_else() {
+    for_seeds(8, denies);
+}
+
+#[test]
+fn each_broken_contract_is_noticed() {
+    breaks("shut_out", 6, denies);
+}
