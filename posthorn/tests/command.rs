@@ -217,13 +217,15 @@ fn a_code_is_explained_by_its_name_and_by_its_number() {
     ] {
         assert!(by_name.contains(part), "{by_name:?} lacks {part:?}");
     }
-    // Two sets have this number: a completion's status, and the type of a frame.
+    // Three sets have this number: a completion's status, the cause of an event, and the type of a frame.
     let by_number = text(&["explain", "0x11"]);
     let others = by_number.strip_prefix(&by_name).expect("it begins so");
-    assert!(
-        others.starts_with("\nPut, 17 (0x11): FrameType (type of a frame"),
-        "{others}"
-    );
+    for other in [
+        "\nPeerRefused, 17 (0x11): Cause (cause of an event",
+        "\nPut, 17 (0x11): FrameType (type of a frame",
+    ] {
+        assert!(others.contains(other), "{others:?} lacks {other:?}");
+    }
     // Two sets have this name: a completion's status, and the event that comes with it.
     let both = json(posthorn().args(["explain", "--json", "LINKERROR"]));
     let sets: Vec<_> = both
