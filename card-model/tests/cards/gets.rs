@@ -1,14 +1,13 @@
 //! Gets: what they read and what not, why they are refused, how they stand among the sends of their pair, and what becomes of their answers.
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 
 use abi::capability::CAPABILITY_GET;
-use abi::completion::{Completion, CompletionKind};
 use abi::control::{
     Counter, GRANT_SHARED, GrantSetup, Operation, PairReport, PairSetup, PermissionSetup,
     RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
 };
-use abi::key::remote_key;
 use abi::limits::EAGER_MAX;
 use abi::mailbox::PairState;
 use abi::request::{FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_INLINE, FLAG_READY, Opcode, SendRequest};
@@ -21,55 +20,41 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::host_side::{BUFFER_BYTES, HostSide, WINDOW_BYTES, able};
+use crate::lent::{A, B, CREDITS, END, FIRST, Lent, PAIR, ROW};
 use crate::net::{End, Net};
 
-/// Gets.
-const A: usize = 0;
-/// Is read.
-const B: usize = 1;
-const PAIR: u16 = 3;
-/// A second pair between the two.
-const OTHER: u16 = 4;
-const CREDITS: u8 = 3;
-const ROW: u16 = 2;
-const TAG: u64 = 0xdead_beef_cafe;
-/// What is granted of B's window.
-const FIRST: u64 = 0x1004;
-const END: u64 = 0x3001;
 /// What a buffer has in it that nothing was written to.
 const BLANK: u8 = 0;
 
 struct Stage {
-    net: Net,
-    key: u64,
+    lent: Lent,
     /// Bytes that B's window had at first.
     window: Vec<u8>,
 }
 
+impl Deref for Stage {
+    type Target = Lent;
+
+    fn deref(&self) -> &Lent {
+        &self.lent
+    }
+}
+
+impl DerefMut for Stage {
+    fn deref_mut(&mut self) -> &mut Lent {
+        &mut self.lent
+    }
+}
+
 impl Stage {
     fn new(broken: Break) -> Self {
-        let mut net = Net::new(2, able(), 1, 5);
-        for pair in [PAIR, OTHER] {
-            let end = |card| End {
-                card,
-                endpoint: 0,
-                pair,
-            };
-            net.connect(end(A), end(B), CREDITS);
-        }
-        for card in &mut net.cards {
-            card.break_on_purpose(broken);
-        }
+        let mut lent = Lent::new(broken);
         let mut window = vec![0; WINDOW_BYTES as usize];
         ChaCha8Rng::seed_from_u64(7).fill(&mut window[..]);
         // None of them is what a blank buffer has.
         window.iter_mut().for_each(|byte| *byte |= 1);
-        net.host_sides[B][0].fill_window(&mut net.cards[B], 0, &window);
-        let mut stage = Self {
-            net,
-            key: 0,
-            window,
-        };
+        lent.net.host_sides[B][0].fill_window(&mut lent.net.cards[B], 0, &window);
+        let mut stage = Self { lent, window };
         stage.key = stage.grant(ROW, FIRST, END, |_| {});
         stage
     }
@@ -82,16 +67,10 @@ impl Stage {
         end: u64,
         change: impl FnOnce(&mut GrantSetup),
     ) -> u64 {
-        let host_side = self.host_side(B);
-        let gates = &mut self.net.cards[B];
-        host_side.grant(gates, row, TAG, PAIR, first..end, |grant| {
+        self.lent.grant(row, first, end, |grant| {
             grant.rights = RIGHT_REMOTE_READ;
             change(grant);
         })
-    }
-
-    fn host_side(&self, card: usize) -> HostSide {
-        self.net.host_sides[card][0].clone()
     }
 
     /// Posts a get from a place of B's window into the buffer of a number.
@@ -114,44 +93,10 @@ impl Stage {
         self.send(host_side.a_put(PAIR, number, (offset, 8), (key, at)));
     }
 
-    fn send(&mut self, request: SendRequest) {
-        self.net.host_sides[A][0].send(&mut self.net.cards[A], request);
-    }
-
-    /// Posts a message without bytes.
-    fn message(&mut self, number: u32) {
-        let message = self.host_side(A).a_send(PAIR, number, 0, 0);
-        self.send(message);
-    }
-
-    fn receive(&mut self, number: u32) {
-        let receive = self.host_side(B).a_receive(PAIR, number, 0, 0);
-        self.net.host_sides[B][0].list(&mut self.net.cards[B], receive);
-    }
-
     /// Lets a card do all that it can.
     fn run_card(&mut self, card: usize) {
         self.net.cards[card].run(&mut InTurn::default());
         self.net.collect();
-    }
-
-    /// Lets everything happen that can.
-    fn run(&mut self) {
-        loop {
-            let mut done = 0;
-            for card in [A, B] {
-                done += self.net.cards[card].run(&mut InTurn::default());
-                self.net.collect();
-                while let Some(frame) = self.net.wires[card].pop_front() {
-                    self.net.cards[card].frame_in(frame);
-                    done += 1;
-                }
-            }
-            self.net.check_credits();
-            if done == 0 {
-                return;
-            }
-        }
     }
 
     /// Lets as much time pass as it takes for something to happen by itself.
@@ -161,28 +106,6 @@ impl Stage {
         for card in &mut self.net.cards {
             card.advance_to(next);
         }
-    }
-
-    fn poll(&mut self, card: usize) -> Option<Completion> {
-        self.net.host_sides[card][0].poll(&mut self.net.cards[card])
-    }
-
-    /// Takes handle and status of A's completions.
-    fn told(&mut self) -> Vec<(u32, Status)> {
-        let told = std::iter::from_fn(|| self.poll(A));
-        told.map(|entry| {
-            let kinds = [CompletionKind::Send, CompletionKind::Cancel];
-            assert!(kinds.map(CompletionKind::code).contains(&entry.kind));
-            let status = Status::from_code(entry.status).expect("known");
-            (entry.request, status)
-        })
-        .collect()
-    }
-
-    /// Runs, and takes them.
-    fn ended(&mut self) -> Vec<(u32, Status)> {
-        self.run();
-        self.told()
     }
 
     /// A's buffers.
@@ -200,11 +123,6 @@ impl Stage {
             buffers[to..to + length].copy_from_slice(&self.window[at..at + length]);
         }
         buffers
-    }
-
-    /// How often B has refused the peer of a pair.
-    fn refused(&self, pair: u16) -> u32 {
-        self.net.cards[B].delivery().refused(pair)
     }
 
     fn counter(&self, card: usize, counter: Counter) -> u32 {
@@ -297,36 +215,7 @@ fn a_get_of_any_length_goes_from_any_alignment_to_any_alignment() {
 /// Gets that may not be, one for each reason: how each ends, and how a good get and a message behind them.
 fn refusals(broken: Break) -> Vec<(u32, Status)> {
     let mut stage = Stage::new(broken);
-    let spoil = |key: u64, at: u64, length: u64| (key, at, length);
-    let key = stage.key;
-    let writes = stage.grant(5, FIRST, END, |grant| grant.rights = RIGHT_REMOTE_WRITE);
-    let others = stage.grant(6, FIRST, END, |grant| grant.holder = OTHER);
-    let shared = stage.grant(0, FIRST, END, |grant| {
-        (grant.holder, grant.flags) = (0, GRANT_SHARED);
-    });
-    let cleared = stage.grant(8, FIRST, END, |_| {});
-    let stale = stage.grant(9, FIRST, END, |grant| grant.region_tag += 1);
-    // Granted beyond the region, and beyond what is mapped of it.
-    let long = stage.grant(10, 0, u64::MAX, |_| {});
-    stage.net.cards[B].control(Operation::GrantClear, 8, &[]);
-    let bad = [
-        spoil(remote_key(11, TAG), FIRST, 8),
-        spoil(remote_key(u16::MAX, TAG), FIRST, 8),
-        spoil(key ^ 1 << 16, FIRST, 8),
-        spoil(key ^ 1 << 63, FIRST, 8),
-        spoil(others, FIRST, 8),
-        spoil(shared, FIRST, 8),
-        spoil(writes, FIRST, 8),
-        spoil(cleared, FIRST, 8),
-        spoil(stale, FIRST, 8),
-        spoil(key, FIRST - 1, 2),
-        spoil(key, END - 1, 2),
-        spoil(key, END, 1),
-        spoil(key, u64::MAX, 2),
-        spoil(key, 0, 1024),
-        spoil(long, WINDOW_BYTES + 0x1000, 1),
-        spoil(long, WINDOW_BYTES, 1),
-    ];
+    let bad = stage.unlawful(RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE);
     let mut ended = Vec::new();
     for (number, &(key, at, length)) in (0..).zip(&bad) {
         let get = stage.a_get(number, at, length);
@@ -695,14 +584,16 @@ fn no_outcome_is_forgotten_of_what_is_behind_a_get() {
         ..stage.host_side(A).a_send(PAIR, number, 0, 0)
     };
     stage.get(0, FIRST, 8);
-    stage.send(ready(&stage, 1));
+    let first = ready(&stage, 1);
+    stage.send(first);
     let frames = stage.answers();
     let (answers, others): (Vec<_>, Vec<_>) =
         frames.into_iter().partition(|frame| is_answer(frame));
     stage.net.wires[A].extend(others);
     for number in 2..28 {
         stage.receive(number);
-        stage.send(ready(&stage, number));
+        let next = ready(&stage, number);
+        stage.send(next);
         assert_eq!(stage.ended(), [], "the get has no answer");
         while stage.poll(B).is_some() {}
     }

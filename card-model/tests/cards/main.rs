@@ -2,6 +2,7 @@
 
 mod gets;
 mod host_side;
+mod lent;
 mod losses;
 mod net;
 mod optional;

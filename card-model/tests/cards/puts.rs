@@ -1,11 +1,11 @@
 //! Puts: what they write and what not, why they are refused, and how they stand among the sends of their pair.
 
+use std::ops::{Deref, DerefMut};
+
 use abi::capability::CAPABILITY_PUT;
-use abi::completion::{Completion, CompletionKind};
 use abi::control::{
-    GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, Operation, PermissionSetup, RIGHT_REMOTE_READ,
+    GRANT_ONE_SHOT, GRANT_SHARED, Operation, PermissionSetup, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
 };
-use abi::key::remote_key;
 use abi::limits::EAGER_MAX;
 use abi::request::{
     FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_READY, Opcode, Segment, SendRequest, SendSegments,
@@ -17,59 +17,30 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::host_side::{BUFFER_BYTES, HostSide, WINDOW_BYTES, able};
+use crate::lent::{A, B, CREDITS, END, FIRST, Lent, PAIR, ROW};
 use crate::net::{End, Net};
 
-/// Puts.
-const A: usize = 0;
-/// Is written.
-const B: usize = 1;
-const PAIR: u16 = 3;
-/// A second pair between the two.
-const OTHER: u16 = 4;
-const CREDITS: u8 = 3;
-const ROW: u16 = 2;
-const TAG: u64 = 0xdead_beef_cafe;
-/// What is granted of B's window.
-const FIRST: u64 = 0x1004;
-const END: u64 = 0x3001;
+struct Stage(Lent);
 
-struct Stage {
-    net: Net,
-    key: u64,
+impl Deref for Stage {
+    type Target = Lent;
+
+    fn deref(&self) -> &Lent {
+        &self.0
+    }
+}
+
+impl DerefMut for Stage {
+    fn deref_mut(&mut self) -> &mut Lent {
+        &mut self.0
+    }
 }
 
 impl Stage {
     fn new(broken: Break) -> Self {
-        let mut net = Net::new(2, able(), 1, 5);
-        for pair in [PAIR, OTHER] {
-            let end = |card| End {
-                card,
-                endpoint: 0,
-                pair,
-            };
-            net.connect(end(A), end(B), CREDITS);
-        }
-        for card in &mut net.cards {
-            card.break_on_purpose(broken);
-        }
-        let mut stage = Self { net, key: 0 };
-        stage.key = stage.grant(ROW, FIRST, END, |_| {});
-        stage
-    }
-
-    fn grant(
-        &mut self,
-        row: u16,
-        first: u64,
-        end: u64,
-        change: impl FnOnce(&mut GrantSetup),
-    ) -> u64 {
-        let host_side = self.host_side(B);
-        host_side.grant(&mut self.net.cards[B], row, TAG, PAIR, first..end, change)
-    }
-
-    fn host_side(&self, card: usize) -> HostSide {
-        self.net.host_sides[card][0].clone()
+        let mut lent = Lent::new(broken);
+        lent.key = lent.grant(ROW, FIRST, END, |_| {});
+        Self(lent)
     }
 
     /// Posts a put of bytes of a number to a place of B's window.
@@ -86,69 +57,9 @@ impl Stage {
         host_side.a_put(PAIR, number, (offset, length), (self.key, at))
     }
 
-    fn send(&mut self, request: SendRequest) {
-        self.net.host_sides[A][0].send(&mut self.net.cards[A], request);
-    }
-
-    /// Posts a message without bytes.
-    fn message(&mut self, number: u32) {
-        let message = self.host_side(A).a_send(PAIR, number, 0, 0);
-        self.send(message);
-    }
-
-    fn receive(&mut self, number: u32) {
-        let receive = self.host_side(B).a_receive(PAIR, number, 0, 0);
-        self.net.host_sides[B][0].list(&mut self.net.cards[B], receive);
-    }
-
-    /// Lets everything happen that can.
-    fn run(&mut self) {
-        let mut schedule = InTurn::default();
-        loop {
-            let mut done = 0;
-            for card in [A, B] {
-                done += self.net.cards[card].run(&mut schedule);
-                self.net.collect();
-                while let Some(frame) = self.net.wires[card].pop_front() {
-                    self.net.cards[card].frame_in(frame);
-                    done += 1;
-                }
-            }
-            self.net.check_credits();
-            if done == 0 {
-                return;
-            }
-        }
-    }
-
-    fn poll(&mut self, card: usize) -> Option<Completion> {
-        self.net.host_sides[card][0].poll(&mut self.net.cards[card])
-    }
-
-    /// Runs, and takes handle and status of A's completions.
-    fn ended(&mut self) -> Vec<(u32, Status)> {
-        self.run();
-        let told = std::iter::from_fn(|| self.poll(A));
-        told.map(|entry| {
-            assert!(
-                [CompletionKind::Send, CompletionKind::Cancel]
-                    .map(CompletionKind::code)
-                    .contains(&entry.kind)
-            );
-            let status = Status::from_code(entry.status).expect("known");
-            (entry.request, status)
-        })
-        .collect()
-    }
-
     fn window(&mut self) -> Vec<u8> {
         let host_side = self.host_side(B);
         host_side.window_bytes(&mut self.net.cards[B])
-    }
-
-    /// How often B has refused the peer of a pair.
-    fn refused(&self, pair: u16) -> u32 {
-        self.net.cards[B].delivery().refused(pair)
     }
 }
 
@@ -221,7 +132,8 @@ fn a_put_may_be_inline_or_a_gather() {
     };
     let behind = [segment(300, 301), segment(301, 301), segment(301, 900)];
     let second = SendSegments::new(1, &behind);
-    stage.net.host_sides[A][0].send_two(&mut stage.net.cards[A], first, second);
+    let net = &mut stage.net;
+    net.host_sides[A][0].send_two(&mut net.cards[A], first, second);
     assert_eq!(stage.ended(), successes(0..2));
     assert!(stage.window() == written(&[(0, FIRST, 13), (1, 0x2001, 900)]));
 }
@@ -229,36 +141,7 @@ fn a_put_may_be_inline_or_a_gather() {
 /// Puts that may not be, one for each reason: how each ends, and how a good put and a message behind them.
 fn refusals(broken: Break) -> Vec<(u32, Status)> {
     let mut stage = Stage::new(broken);
-    let spoil = |key: u64, at: u64, length: u64| (key, at, length);
-    let key = stage.key;
-    let reads = stage.grant(5, FIRST, END, |grant| grant.rights = RIGHT_REMOTE_READ);
-    let others = stage.grant(6, FIRST, END, |grant| grant.holder = OTHER);
-    let shared = stage.grant(0, FIRST, END, |grant| {
-        (grant.holder, grant.flags) = (0, GRANT_SHARED);
-    });
-    let cleared = stage.grant(8, FIRST, END, |_| {});
-    let stale = stage.grant(9, FIRST, END, |grant| grant.region_tag += 1);
-    // Granted beyond the region, and beyond what is mapped of it.
-    let long = stage.grant(10, 0, u64::MAX, |_| {});
-    stage.net.cards[B].control(Operation::GrantClear, 8, &[]);
-    let bad = [
-        spoil(remote_key(11, TAG), FIRST, 8),
-        spoil(remote_key(u16::MAX, TAG), FIRST, 8),
-        spoil(key ^ 1 << 16, FIRST, 8),
-        spoil(key ^ 1 << 63, FIRST, 8),
-        spoil(others, FIRST, 8),
-        spoil(shared, FIRST, 8),
-        spoil(reads, FIRST, 8),
-        spoil(cleared, FIRST, 8),
-        spoil(stale, FIRST, 8),
-        spoil(key, FIRST - 1, 2),
-        spoil(key, END - 1, 2),
-        spoil(key, END, 1),
-        spoil(key, u64::MAX, 2),
-        spoil(key, 0, 1024),
-        spoil(long, WINDOW_BYTES + 0x1000, 1),
-        spoil(long, WINDOW_BYTES, 1),
-    ];
+    let bad = stage.unlawful(RIGHT_REMOTE_WRITE, RIGHT_REMOTE_READ);
     let mut ended = Vec::new();
     for (number, &(key, at, length)) in (0..).zip(&bad) {
         let put = stage.a_put(number, at, length);

@@ -29,6 +29,8 @@ mod event_fd;
 mod failure;
 #[path = "../host/gets.rs"]
 mod gets;
+#[path = "../host/lent.rs"]
+mod lent;
 #[path = "../host/lists.rs"]
 mod lists;
 #[path = "../host/memory.rs"]
@@ -53,12 +55,16 @@ mod queries;
 mod random;
 #[path = "../host/ready.rs"]
 mod ready;
+#[path = "../host/refusals.rs"]
+mod refusals;
 #[path = "../host/rendezvous_buffer_reuse.rs"]
 mod rendezvous_buffer_reuse;
 #[path = "../host/reset.rs"]
 mod reset;
 #[path = "../host/revoke.rs"]
 mod revoke;
+#[path = "../host/revoked.rs"]
+mod revoked;
 #[path = "../host/sends.rs"]
 mod sends;
 #[path = "../host/shared.rs"]

@@ -1,36 +1,41 @@
 //! Gets: of every length, ended by everything that ends one, with a buffer that is the program's from then on.
 
-use crate::common::{PATIENCE, Side, able_options, sized};
-use abi::wire::{FrameHeader, FrameType};
+use crate::common::{PATIENCE, able_options};
+use crate::lent::{CANCEL, GRANTED, LENGTH, Lent, is};
+use abi::wire::FrameType;
 use host_driver::{
     Access, Buffer, Get, Group, MessageSet, PostError, Put, RemoteKey, RemoteRights, Request,
-    RequestState, SendFlags, SendWr, TaggedSend, WaitError, WcKind, WcStatus, Window,
-    WorkCompletion,
+    RequestState, SendFlags, SendWr, TaggedSend, WaitError, WcKind, WcStatus,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soft_card::{SoftFabric, SoftOptions};
-use std::ops::Range;
+use soft_card::SoftOptions;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-const LENGTH: usize = 0x1_0000;
-/// What is granted of the window.
-const GRANTED: Range<usize> = 1001..60_003;
-/// Cycles in which a cancel ends what waits.
-const CANCEL: u64 = 10_000;
 /// What a buffer has in it to which nothing was written.
 const BLANK: u8 = 0x5a;
 
 /// The first side gets from the window of the second.
 struct Stage {
-    fabric: SoftFabric,
-    a: Side,
-    b: Side,
-    window: Window,
+    lent: Lent,
     /// What the window has.
     bytes: Vec<u8>,
-    key: RemoteKey,
+}
+
+impl Deref for Stage {
+    type Target = Lent;
+
+    fn deref(&self) -> &Lent {
+        &self.lent
+    }
+}
+
+impl DerefMut for Stage {
+    fn deref_mut(&mut self) -> &mut Lent {
+        &mut self.lent
+    }
 }
 
 impl Stage {
@@ -39,22 +44,13 @@ impl Stage {
     }
 
     fn of(options: SoftOptions, credits: u16, completions: usize) -> Self {
-        let fabric = SoftFabric::new(options);
-        let (a, b) = sized(&fabric, credits, completions);
-        let rights = RemoteRights::READ | RemoteRights::WRITE;
-        let window = b.pd.reg_window(LENGTH, rights).expect("a window");
-        let key = window.grant(&b.endpoint, b.pair, RemoteRights::READ, GRANTED);
+        let rights = RemoteRights::READ;
+        let all = rights | RemoteRights::WRITE;
+        let lent = Lent::of(options, credits, completions, all, rights);
         let mut bytes = vec![0; LENGTH];
         ChaCha8Rng::seed_from_u64(1).fill(&mut bytes[..]);
-        window.write(0, &bytes);
-        Self {
-            key: key.expect("a key"),
-            fabric,
-            a,
-            b,
-            window,
-            bytes,
-        }
+        lent.window.write(0, &bytes);
+        Self { lent, bytes }
     }
 
     fn at(&self, offset: usize) -> Get {
@@ -76,31 +72,6 @@ impl Stage {
         posted.expect("room")
     }
 
-    fn message(&self, match_bits: u64) {
-        let send = self.a.send(match_bits);
-        let posted = (self.a.endpoint).post_tagged_send(match_bits, &send, Buffer::empty());
-        posted.expect("room");
-    }
-
-    /// Receives it.
-    fn receive(&mut self, match_bits: u64) {
-        let receive = self.b.receive(match_bits);
-        self.b.post(match_bits, &receive);
-        let received = self.b.next_past_events();
-        assert_eq!(
-            (received.wr_id, received.status),
-            (match_bits, WcStatus::Success)
-        );
-    }
-
-    /// The next completion, which is of this.
-    #[track_caller]
-    fn ends(&self, wr_id: u64, status: WcStatus) -> WorkCompletion {
-        let ended = self.a.next_past_events();
-        assert_eq!((ended.wr_id, ended.status), (wr_id, status));
-        ended
-    }
-
     /// The next completion is of a get that went well: its buffer has what is at this offset.
     #[track_caller]
     fn has_read(&self, wr_id: u64, offset: usize, length: usize) {
@@ -109,45 +80,6 @@ impl Stage {
         let buffer = ended.buffer.expect("as posted");
         assert!(buffer[..] == self.bytes[offset..][..length], "{wr_id}");
     }
-
-    /// Nothing is outstanding, and nothing completes any more.
-    #[track_caller]
-    fn all_has_ended(&self) {
-        self.a.pause(50_000);
-        assert!(self.a.cq.poll().is_none());
-        assert_eq!((self.a.cq.outstanding(), self.a.cq.strays()), (0, 0));
-        assert_eq!(self.a.endpoint.query().kept, 0);
-    }
-
-    /// Counts the gets that go over the wire.
-    fn count_gets(&self) -> Arc<AtomicU64> {
-        let count = Arc::new(AtomicU64::new(0));
-        let counts = Arc::clone(&count);
-        self.fabric.tap(move |frame, out| {
-            if is(&frame.bytes, FrameType::Get) {
-                counts.fetch_add(1, Ordering::Relaxed);
-            }
-            out.push(frame);
-        });
-        count
-    }
-
-    /// While the switch is on, frames of a card are lost.
-    fn switch(&self, card: usize) -> Arc<AtomicBool> {
-        let lost = Arc::new(AtomicBool::new(false));
-        let loses = Arc::clone(&lost);
-        self.fabric.tap(move |frame, out| {
-            if frame.source != card || !loses.load(Ordering::Relaxed) {
-                out.push(frame);
-            }
-        });
-        lost
-    }
-}
-
-fn is(frame: &[u8], frame_type: FrameType) -> bool {
-    let header = FrameHeader::parse(frame);
-    header.is_ok_and(|header| header.frame_type == frame_type.code())
 }
 
 #[test]
@@ -209,7 +141,7 @@ pub fn a_get_writes_its_buffer_and_nothing_beside_it() {
 pub fn a_get_that_may_not_be_ends_once_as_that_and_the_pair_goes_on() {
     let mut stage = Stage::new(4);
     let good = stage.key;
-    let gets = stage.count_gets();
+    let gets = stage.count(FrameType::Get);
     let write = RemoteRights::WRITE;
     let writes = (stage.window).grant(&stage.b.endpoint, stage.b.pair, write, GRANTED);
     let bad = [

@@ -13,6 +13,7 @@ mod drain;
 mod event_fd;
 mod failure;
 mod gets;
+mod lent;
 mod lists;
 mod memory;
 mod messages;

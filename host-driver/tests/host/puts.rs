@@ -1,31 +1,34 @@
 //! Puts: of every length, in every way, ended by everything that ends one.
 
-use crate::common::{PATIENCE, Side, able_options, sized};
-use abi::wire::{FrameHeader, FrameType};
+use crate::common::{PATIENCE, able_options};
+use crate::lent::{CANCEL, GRANTED, LENGTH, Lent};
+use abi::wire::FrameType;
 use host_driver::{
-    Buffer, Group, MessageSet, PostError, Put, RemoteKey, RemoteRights, Request, RequestState,
-    SendFlags, SendLimits, SendWr, WaitError, WcKind, WcStatus, Window, WorkCompletion,
+    Group, MessageSet, PostError, Put, RemoteKey, RemoteRights, Request, RequestState, SendFlags,
+    SendLimits, SendWr, WaitError, WcKind, WcStatus,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soft_card::{SoftFabric, SoftOptions};
-use std::ops::Range;
+use soft_card::SoftOptions;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-const LENGTH: usize = 0x1_0000;
-/// What is granted of the window.
-const GRANTED: Range<usize> = 1001..60_003;
-/// Cycles in which a cancel ends what waits.
-const CANCEL: u64 = 10_000;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The first side puts into the window of the second.
-struct Stage {
-    fabric: SoftFabric,
-    a: Side,
-    b: Side,
-    window: Window,
-    key: RemoteKey,
+struct Stage(Lent);
+
+impl Deref for Stage {
+    type Target = Lent;
+
+    fn deref(&self) -> &Lent {
+        &self.0
+    }
+}
+
+impl DerefMut for Stage {
+    fn deref_mut(&mut self) -> &mut Lent {
+        &mut self.0
+    }
 }
 
 impl Stage {
@@ -34,18 +37,8 @@ impl Stage {
     }
 
     fn of(options: SoftOptions, credits: u16, completions: usize) -> Self {
-        let fabric = SoftFabric::new(options);
-        let (a, b) = sized(&fabric, credits, completions);
         let rights = RemoteRights::WRITE;
-        let window = b.pd.reg_window(LENGTH, rights).expect("a window");
-        let key = window.grant(&b.endpoint, b.pair, rights, GRANTED);
-        Self {
-            key: key.expect("a key"),
-            fabric,
-            a,
-            b,
-            window,
-        }
+        Self(Lent::of(options, credits, completions, rights, rights))
     }
 
     fn at(&self, offset: usize) -> Put {
@@ -68,71 +61,6 @@ impl Stage {
         self.window.read(0, &mut bytes);
         bytes
     }
-
-    /// Posts a message of these match bits without bytes.
-    fn message(&self, match_bits: u64) {
-        let send = self.a.send(match_bits);
-        let posted = (self.a.endpoint).post_tagged_send(match_bits, &send, Buffer::empty());
-        posted.expect("room");
-    }
-
-    /// Receives it.
-    fn receive(&mut self, match_bits: u64) {
-        let receive = self.b.receive(match_bits);
-        self.b.post(match_bits, &receive);
-        let received = self.b.next_past_events();
-        assert_eq!(
-            (received.wr_id, received.status),
-            (match_bits, WcStatus::Success)
-        );
-    }
-
-    /// The next completion, which is of this.
-    #[track_caller]
-    fn ends(&self, wr_id: u64, status: WcStatus) -> WorkCompletion {
-        let ended = self.a.next_past_events();
-        assert_eq!((ended.wr_id, ended.status), (wr_id, status));
-        ended
-    }
-
-    /// Nothing is outstanding, and nothing completes any more.
-    #[track_caller]
-    fn all_has_ended(&self) {
-        self.a.pause(50_000);
-        assert!(self.a.cq.poll().is_none());
-        assert_eq!((self.a.cq.outstanding(), self.a.cq.strays()), (0, 0));
-        assert_eq!(self.a.endpoint.query().kept, 0);
-    }
-
-    /// Counts the puts that go over the wire.
-    fn count_puts(&self) -> Arc<AtomicU64> {
-        let count = Arc::new(AtomicU64::new(0));
-        let counts = Arc::clone(&count);
-        self.fabric.tap(move |frame, out| {
-            if is_put(&frame.bytes) {
-                counts.fetch_add(1, Ordering::Relaxed);
-            }
-            out.push(frame);
-        });
-        count
-    }
-
-    /// While the switch is on, frames of a card are lost.
-    fn switch(&self, card: usize) -> Arc<AtomicBool> {
-        let lost = Arc::new(AtomicBool::new(false));
-        let loses = Arc::clone(&lost);
-        self.fabric.tap(move |frame, out| {
-            if frame.source != card || !loses.load(Ordering::Relaxed) {
-                out.push(frame);
-            }
-        });
-        lost
-    }
-}
-
-fn is_put(frame: &[u8]) -> bool {
-    let header = FrameHeader::parse(frame);
-    header.is_ok_and(|header| header.frame_type == FrameType::Put.code())
 }
 
 fn bytes(seed: u64, length: usize) -> Vec<u8> {
@@ -213,7 +141,7 @@ pub fn a_put_of_several_buffers_is_written_as_one() {
 pub fn a_put_that_may_not_be_ends_once_as_that_and_the_pair_goes_on() {
     let mut stage = Stage::new(4);
     let good = stage.key;
-    let puts = stage.count_puts();
+    let puts = stage.count(FrameType::Put);
     for (wr_id, length) in [8, 1024, 40_000].into_iter().enumerate() {
         let wr_id = wr_id as u64;
         stage.key = RemoteKey::from_bits(good.to_bits() ^ 1 << 40);

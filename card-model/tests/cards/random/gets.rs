@@ -6,7 +6,7 @@
 use abi::key::remote_key_tag;
 use abi::limits::EAGER_MAX;
 use abi::opcode::WorkRing;
-use abi::request::{FLAG_READY, Opcode};
+use abi::request::Opcode;
 use abi::status::Status;
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -179,15 +179,8 @@ impl World {
         );
         let host_side = &self.net.host_sides[card][usize::from(endpoint)];
         let mut entry = host_side.a_get(pair, request, (offset, length), (key, at));
-        entry.context = self.rng.random();
-        match spoilt {
-            Spoilt::Not | Spoilt::Revoked => {}
-            Spoilt::Malformed => entry.flags = FLAG_READY,
-            Spoilt::Key => entry.key ^= 1 << 20,
-            Spoilt::Pair => entry.pair = self.rng.random_range(7..10),
-            Spoilt::Length => entry.length = EAGER_MAX as u64 + 1,
-            Spoilt::Memory => entry.address = host_side.buffers + BUFFER_BYTES,
-        }
+        let beyond = host_side.buffers + BUFFER_BYTES;
+        self.spoil_entry(&mut entry, spoilt, beyond);
         self.gets.insert(id, get);
         self.post_send(card, endpoint, &entry);
     }

@@ -8,7 +8,7 @@ use abi::control::Operation;
 use abi::key::remote_key_tag;
 use abi::limits::EAGER_MAX;
 use abi::opcode::WorkRing;
-use abi::request::{FLAG_READY, Opcode};
+use abi::request::{FLAG_READY, Opcode, SendRequest};
 use abi::status::Status;
 use card_model::CardSizes;
 use rand::Rng;
@@ -146,6 +146,17 @@ impl World {
         );
         let host_side = &self.net.host_sides[card][usize::from(endpoint)];
         let mut entry = host_side.a_put(pair, request, (offset, length), (key, at));
+        let bytes = Message::bytes(id, length);
+        host_side.fill(&mut self.net.cards[card], offset, &bytes);
+        let beyond = host_side.buffers + BUFFER_BYTES;
+        self.spoil_entry(&mut entry, spoilt, beyond);
+        self.puts.insert(id, put);
+        self.put_order.entry((card, pair)).or_default().push(id);
+        self.post_send(card, endpoint, &entry);
+    }
+
+    /// Gives the entry of a put or a get any context, and makes it wrong in this way. Behind its host's buffers nothing is mapped.
+    pub(super) fn spoil_entry(&mut self, entry: &mut SendRequest, spoilt: Spoilt, beyond: u64) {
         entry.context = self.rng.random();
         match spoilt {
             Spoilt::Not | Spoilt::Revoked => {}
@@ -153,13 +164,8 @@ impl World {
             Spoilt::Key => entry.key ^= 1 << 20,
             Spoilt::Pair => entry.pair = self.rng.random_range(7..10),
             Spoilt::Length => entry.length = EAGER_MAX as u64 + 1,
-            Spoilt::Memory => entry.address = host_side.buffers + BUFFER_BYTES,
+            Spoilt::Memory => entry.address = beyond,
         }
-        let bytes = Message::bytes(id, length);
-        host_side.fill(&mut self.net.cards[card], offset, &bytes);
-        self.puts.insert(id, put);
-        self.put_order.entry((card, pair)).or_default().push(id);
-        self.post_send(card, endpoint, &entry);
     }
 
     /// A put has ended.
