@@ -577,16 +577,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             let bytes = (!refused).then_some(screened.payload.len());
             let awaited = self.sends.take_answer(named, number, bytes);
             judged.arrival = awaited.map(|awaited| Arrival {
-                pair: named,
-                endpoint: 0,
-                context: 0,
-                match_bits: 0,
-                immediate: 0,
-                ready: false,
-                put: false,
-                asks: None,
                 answers: Some(awaited),
-                payload: screened.payload.clone(),
+                ..screened.arrival(0, None)
             });
             if judged.arrival.is_none() {
                 judged.counter = PairCounter::Duplicates;

@@ -75,7 +75,9 @@ impl Delivery {
     /// If the gates have chosen a slot that isn't vacant.
     pub fn arrive(&mut self, arrival: &Arrival, around: &mut impl Neighbours) {
         let sink = self.sink(arrival.pair);
-        if !self.drops(arrival.pair) && self.is_revoked(arrival) {
+        if self.drops(arrival.pair) {
+            // It comes too late.
+        } else if self.is_revoked(arrival) {
             around.put(Output::CountOfPair {
                 pair: arrival.pair,
                 counter: PairCounter::RuleDrops,
@@ -86,7 +88,6 @@ impl Delivery {
                 freed: self.broken != Break::RuledKeepsCredit,
                 refused: false,
             }));
-        } else if self.drops(arrival.pair) {
         } else if let Some(awaited) = &arrival.answers {
             self.answer(arrival, awaited, around);
         } else if let Some(asked) = arrival.asks {

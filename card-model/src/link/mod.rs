@@ -14,4 +14,4 @@ mod screen;
 pub use acknowledge::{Acknowledge, Owed, SinkNumbers};
 pub use frame::{Transmit, seal};
 pub use receive::{Asked, Judged, Receive};
-pub use screen::{Screened, screen, screen_as, screen_for};
+pub use screen::{Screened, screen, screen_for};

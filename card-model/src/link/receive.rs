@@ -230,8 +230,8 @@ impl Screened {
         })
     }
 
-    /// What the request brings.
-    fn arrival(&self, endpoint: u8, asks: Option<Asked>) -> Arrival {
+    /// What a request brings.
+    pub(crate) fn arrival(&self, endpoint: u8, asks: Option<Asked>) -> Arrival {
         let header = &self.header;
         Arrival {
             pair: header.destination_pair,
@@ -254,7 +254,7 @@ impl Screened {
             acknowledge: self.header.acknowledge,
             credit: self.header.credit,
             ask: self.frame_type == FrameType::Ask,
-            gap: !self.is_request() && !self.is_response() && self.header.flags & FRAME_GAP != 0,
+            gap: !self.is_request() && self.header.flags & FRAME_GAP != 0,
             misses: false,
             refused: self.header.refused,
         }

@@ -26,18 +26,10 @@ pub struct Screened {
 /// # Errors
 /// What counts it, if it is dropped: the first thing that is wrong.
 pub fn screen(bytes: &[u8]) -> Result<Screened, Counter> {
-    screen_as(bytes, Break::None)
+    screen_for(bytes, Break::None, capability::ALL)
 }
 
-/// The same, broken on purpose.
-///
-/// # Errors
-/// As [`screen`].
-pub fn screen_as(bytes: &[u8], broken: Break) -> Result<Screened, Counter> {
-    screen_for(bytes, broken, capability::ALL)
-}
-
-/// The same, of a card with these capabilities: one without gets doesn't know their frames.
+/// The same, broken on purpose, of a card with these capabilities: one without gets doesn't know their frames.
 ///
 /// # Errors
 /// As [`screen`].

@@ -14,8 +14,8 @@
 //! With the first part that fails no more go. The whole ends when all that are under way have, once, as the first that failed did.
 //!
 //! **Bounded.** A part waits at the card behind the messages of its pair that were posted before, and one of these may wait for a credit for ever. While there is
-//! one at the card, only a single part is under way; a cancel of the whole names that part. Where none is, a part waits for nothing but the acknowledgements and answers of its
-//! peer, which come or fail the pair. So what is cancelled ends.
+//! one at the card, only a single part is under way; a cancel of the whole names that part. Where none is, a part waits for nothing but the acknowledgements and
+//! answers of its peer, which come or fail the pair. So what is cancelled ends.
 //!
 //! The completion of the whole is put behind those that were taken from the queue and not polled. Those of parts may be behind completions of the program's, so while a
 //! request is in parts each look at the queue takes all that is there.

@@ -12,7 +12,7 @@ use crate::region::Buffer;
 use crate::table::Request;
 use crate::window::RemoteKey;
 use abi::completion::Completion;
-use abi::request::{Opcode, SendRequest};
+use abi::request::Opcode;
 
 pub(super) const OPCODES: &[Opcode] = &[Opcode::Get];
 
@@ -85,20 +85,10 @@ impl Outgoing<Buffer> for Get {}
 
 impl Header for Get {
     fn fields(&self) -> Fields {
-        Fields {
-            opcode: Opcode::Get,
-            pair: self.pair,
-            most: u32::MAX.into(),
-            entry: SendRequest {
-                pair: self.pair.index,
-                match_bits: self.key.to_bits(),
-                immediate: self.offset,
-                ..SendRequest::default()
-            },
-            is_message: false,
-            may_be_silent: false,
-            work: |posted| Work::Get(Posted(posted)),
-        }
+        let at = (self.key, self.offset);
+        Fields::of_remote(Opcode::Get, self.pair, at, false, |posted| {
+            Work::Get(Posted(posted))
+        })
     }
 }
 

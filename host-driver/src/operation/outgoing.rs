@@ -8,7 +8,7 @@
 //! ```
 
 use self::header::{Fields, Header};
-use super::refused_list;
+use super::{Work, refused_list};
 use crate::completion::WorkCompletion;
 use crate::core::{Own, Ring, Room, Way};
 use crate::endpoint::Endpoint;
@@ -18,6 +18,7 @@ use crate::region::Buffer;
 use crate::shared::readable::Piece;
 use crate::shared::{Payload, SendBuffer};
 use crate::table::{Request, Segments};
+use crate::window::RemoteKey;
 use abi::limits::EAGER_MAX;
 use abi::request::{
     FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_INLINE, FLAG_READY, INLINE_BYTES, Opcode, Segment,
@@ -93,6 +94,30 @@ pub(crate) mod header {
 }
 
 impl Fields {
+    /// Of what reaches into the peer's memory, by a key and from this byte on.
+    pub(super) fn of_remote(
+        opcode: Opcode,
+        pair: Pair,
+        (key, offset): (RemoteKey, u64),
+        may_be_silent: bool,
+        work: fn(Posted) -> Work,
+    ) -> Self {
+        Self {
+            opcode,
+            pair,
+            most: u32::MAX.into(),
+            entry: SendRequest {
+                pair: pair.index,
+                match_bits: key.to_bits(),
+                immediate: offset,
+                ..SendRequest::default()
+            },
+            is_message: false,
+            may_be_silent,
+            work,
+        }
+    }
+
     /// Refuses what a rule or a drain of the endpoint concerns.
     fn admit(&self, own: &mut Own<'_>) -> Result<(), PostError> {
         match self.is_message || is_broken!(RevokesPuts) {

@@ -12,7 +12,7 @@ use crate::shared::{Gather, SendBuffer, SharedBuffer};
 use crate::table::Request;
 use crate::window::RemoteKey;
 use abi::completion::Completion;
-use abi::request::{Opcode, SendRequest};
+use abi::request::Opcode;
 use abi::status::Status;
 
 pub(super) const OPCODES: &[Opcode] = &[Opcode::Put];
@@ -62,20 +62,10 @@ impl<B: SendBuffer> Outgoing<B> for Put {}
 
 impl Header for Put {
     fn fields(&self) -> Fields {
-        Fields {
-            opcode: Opcode::Put,
-            pair: self.pair,
-            most: u32::MAX.into(),
-            entry: SendRequest {
-                pair: self.pair.index,
-                match_bits: self.key.to_bits(),
-                immediate: self.offset,
-                ..SendRequest::default()
-            },
-            is_message: false,
-            may_be_silent: true,
-            work: |posted| Work::Put(Posted(posted)),
-        }
+        let at = (self.key, self.offset);
+        Fields::of_remote(Opcode::Put, self.pair, at, true, |posted| {
+            Work::Put(Posted(posted))
+        })
     }
 }
 
