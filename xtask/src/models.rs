@@ -104,6 +104,9 @@ const KEPT: usize = 8;
 /// C++ up to this size goes through one g++: reading Verilator's headers costs a second each time.
 const BATCH_BYTES: u64 = 400_000;
 
+/// From so many models on it pays to read Verilator's headers beforehand, which takes g++ some two seconds for each level of optimisation.
+const MANY: usize = 16;
+
 /// Writes the Verilog of `names`, or of all tops, into `out`, with their list.
 ///
 /// # Errors
@@ -327,7 +330,7 @@ fn runtime(tools: &Tools, cache: &Path, recipe: &str) -> Result<Runtime> {
                 tools,
                 &include.join(format!("{name}.cpp")),
                 &object,
-                &[],
+                (&[], None),
                 "-O2",
                 false,
             )?;
@@ -446,6 +449,40 @@ enum Job {
     Compile(usize, usize),
 }
 
+/// Verilator's headers as g++ keeps them when it has read them once: a unit then takes a quarter of a second for them, not a whole one.
+struct Headers<'a> {
+    tools: &'a Tools,
+    scratch: Scratch,
+    /// Levels of optimisation for which there is one, and its file without `.gch`.
+    kept: Mutex<Vec<(&'static str, PathBuf)>>,
+}
+
+impl<'a> Headers<'a> {
+    fn new(tools: &'a Tools) -> Result<Self> {
+        Ok(Self {
+            tools,
+            scratch: Scratch::new(&paths::model_cache().join("headers"))?,
+            kept: Mutex::default(),
+        })
+    }
+
+    /// What a unit is to include first. g++ takes it only where all flags are the same, so there is one for each level.
+    fn at(&self, optimise: &'static str) -> Result<PathBuf> {
+        let mut kept = self.kept.lock().expect("no holder panics");
+        if let Some((_, file)) = kept.iter().find(|(level, _)| *level == optimise) {
+            return Ok(file.clone());
+        }
+        let file = self.scratch.path.join(format!("headers{optimise}.h"));
+        fs::write(&file, "#include \"verilated.h\"\n")?;
+        let mut command = gxx(self.tools, optimise, false);
+        command.args(["-x", "c++-header"]).arg(&file);
+        command.arg("-o").arg(file.with_extension("h.gch"));
+        run::output(&mut command)?;
+        kept.push((optimise, file.clone()));
+        Ok(file)
+    }
+}
+
 /// What the workers share.
 struct Floor {
     jobs: VecDeque<Job>,
@@ -457,7 +494,8 @@ struct Floor {
 
 /// Builds `builds` with `workers` programs at a time.
 fn build_all(tools: &Tools, builds: Vec<Build>, workers: usize) -> Result<Vec<Entry>> {
-    let progress = Progress::bar("Building models", builds.len() as u64);
+    let fresh = builds.len();
+    let progress = Progress::bar("Building models", fresh as u64);
     let floor = Mutex::new(Floor {
         jobs: builds
             .into_iter()
@@ -469,9 +507,10 @@ fn build_all(tools: &Tools, builds: Vec<Build>, workers: usize) -> Result<Vec<En
         failure: None,
     });
     let changed = Condvar::new();
+    let headers = (fresh >= MANY).then(|| Headers::new(tools)).transpose()?;
     thread::scope(|scope| {
         for _ in 0..workers.max(1) {
-            scope.spawn(|| work(tools, &floor, &changed, &progress));
+            scope.spawn(|| work(tools, headers.as_ref(), &floor, &changed, &progress));
         }
     });
     let floor = floor
@@ -483,7 +522,13 @@ fn build_all(tools: &Tools, builds: Vec<Build>, workers: usize) -> Result<Vec<En
     }
 }
 
-fn work(tools: &Tools, floor: &Mutex<Floor>, changed: &Condvar, progress: &Progress) {
+fn work(
+    tools: &Tools,
+    headers: Option<&Headers<'_>>,
+    floor: &Mutex<Floor>,
+    changed: &Condvar,
+    progress: &Progress,
+) {
     loop {
         let mut guard = floor.lock().expect("no holder panics");
         let job = loop {
@@ -502,7 +547,7 @@ fn work(tools: &Tools, floor: &Mutex<Floor>, changed: &Condvar, progress: &Progr
         drop(guard);
         let result = match job {
             Job::Verilate(build) => verilated(tools, *build, floor, progress),
-            Job::Compile(model, unit) => compiled(tools, model, unit, floor, progress),
+            Job::Compile(model, unit) => compiled(tools, headers, model, unit, floor, progress),
         };
         let mut guard = floor.lock().expect("no holder panics");
         guard.running -= 1;
@@ -610,6 +655,7 @@ fn units(obj: &Path, fast: &[String], slow: &[String], class: Class) -> Result<V
 /// Compiles one unit; the last one of a model packs the library.
 fn compiled(
     tools: &Tools,
+    headers: Option<&Headers<'_>>,
     model: usize,
     unit: usize,
     floor: &Mutex<Floor>,
@@ -632,11 +678,14 @@ fn compiled(
         .parent()
         .expect("a file lies in a folder")
         .to_path_buf();
+    // The headers are kept as models without waveforms see them.
+    let headers = headers.filter(|_| !traced);
+    let first = headers.map(|kept| kept.at(optimise)).transpose()?;
     compile(
         tools,
         &source,
         &source.with_extension("o"),
-        &[&obj],
+        (&[&obj], first.as_deref()),
         optimise,
         traced,
     )
@@ -669,14 +718,8 @@ fn compiled(
     Ok(())
 }
 
-fn compile(
-    tools: &Tools,
-    source: &Path,
-    object: &Path,
-    include: &[&Path],
-    optimise: &str,
-    traced: bool,
-) -> Result<()> {
+/// g++ with all flags but those that name files.
+fn gxx(tools: &Tools, optimise: &str, traced: bool) -> Command {
     let root = tools.verilator_root().join("include");
     let trace = u8::from(traced);
     let mut command = Command::new("g++");
@@ -685,14 +728,31 @@ fn compile(
         .arg(optimise)
         .arg(format!("-DVM_TRACE={trace}"));
     command.arg(format!("-DVM_TRACE_VCD={trace}"));
-    for dir in include {
-        command.arg("-I").arg(dir);
-    }
     command
         .arg("-isystem")
         .arg(&root)
         .arg("-isystem")
         .arg(root.join("vltstd"));
+    command
+}
+
+/// Compiles `source`, which finds headers in the folders of `include`, behind the header that it names.
+fn compile(
+    tools: &Tools,
+    source: &Path,
+    object: &Path,
+    include: (&[&Path], Option<&Path>),
+    optimise: &str,
+    traced: bool,
+) -> Result<()> {
+    let mut command = gxx(tools, optimise, traced);
+    let (folders, first) = include;
+    for dir in folders {
+        command.arg("-I").arg(dir);
+    }
+    if let Some(header) = first {
+        command.arg("-include").arg(header);
+    }
     command.arg("-c").arg(source).arg("-o").arg(object);
     run::output(&mut command).map(drop)
 }
