@@ -265,6 +265,10 @@ struct Waiter {
     /// It doesn't wait for its card.
     anyway: bool,
     released: Option<PauseResult>,
+    /// Wakes its thread, and no other.
+    wake: Arc<Condvar>,
+    /// It has been woken since it was released.
+    woken: bool,
 }
 
 pub(crate) struct World {
@@ -314,7 +318,6 @@ impl EventFd {
 
 struct Inner {
     world: Mutex<World>,
-    moved: Condvar,
     /// One a card.
     mailboxes: Vec<Mailbox>,
     /// Blocks of memory lent out by cables, by card.
@@ -411,7 +414,6 @@ impl SoftFabric {
                 mailboxes: world.cards.iter().map(|_| Mailbox::new()).collect(),
                 lent: world.cards.iter().map(|_| AtomicUsize::new(0)).collect(),
                 world: Mutex::new(world),
-                moved: Condvar::new(),
             }),
         }
     }
@@ -513,8 +515,7 @@ impl SoftFabric {
                 }
             }
         }
-        drop(world);
-        self.inner.moved.notify_all();
+        wake_all(world);
     }
 
     /// In this cycle the power of `card` is cut: nothing comes out of it any more and nothing goes in, and every call of its transport is answered `Closed`.
@@ -609,8 +610,9 @@ impl SoftFabric {
 
     /// Ends it all: every call of every transport fails from now on.
     pub fn close(&self) {
-        self.world().close();
-        self.inner.moved.notify_all();
+        let mut world = self.world();
+        world.close();
+        wake_all(world);
     }
 
     /// Ends it all at a cycle, so that a call that would go on for ever fails.
@@ -651,16 +653,18 @@ impl SoftFabric {
         }
         world.order += 1;
         let order = (card, world.order);
+        let wake = Arc::new(Condvar::new());
         world.waiters.push(Waiter {
             order,
             deadline,
             watches: watches.to_vec(),
             anyway,
             released: None,
+            wake: Arc::clone(&wake),
+            woken: false,
         });
         loop {
             world.advance();
-            self.inner.moved.notify_all();
             let mine = world
                 .waiters
                 .iter()
@@ -669,13 +673,21 @@ impl SoftFabric {
                 && let Some(result) = world.waiters[at].released
             {
                 world.waiters.remove(at);
+                // A thread that is left takes time on itself if more of them wait than are attached.
+                if world.is_running() {
+                    wake_released(world);
+                } else {
+                    wake_all(world);
+                }
                 return result;
             }
-            world = self
-                .inner
-                .moved
-                .wait(world)
-                .unwrap_or_else(PoisonError::into_inner);
+            if world.waiters.iter().any(Waiter::is_to_be_woken) {
+                // They need the world at once.
+                wake_released(world);
+                world = self.world();
+                continue;
+            }
+            world = wake.wait(world).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -687,9 +699,33 @@ impl Drop for HostThread {
         if world.attached > 0 {
             world.advance();
         }
-        drop(world);
-        self.fabric.inner.moved.notify_all();
+        wake_all(world);
     }
+}
+
+impl Waiter {
+    fn is_to_be_woken(&self) -> bool {
+        self.released.is_some() && !self.woken
+    }
+}
+
+/// Wakes those that may go on and haven't been told.
+fn wake_released(mut world: MutexGuard<'_, World>) {
+    let mut wakes = Vec::new();
+    for waiter in world.waiters.iter_mut().filter(|w| w.is_to_be_woken()) {
+        waiter.woken = true;
+        wakes.push(Arc::clone(&waiter.wake));
+    }
+    drop(world);
+    wakes.iter().for_each(|wake| wake.notify_one());
+}
+
+/// Wakes all, to look at the world as it is now.
+fn wake_all(world: MutexGuard<'_, World>) {
+    let wakes = world.waiters.iter().map(|waiter| Arc::clone(&waiter.wake));
+    let wakes: Vec<_> = wakes.collect();
+    drop(world);
+    wakes.iter().for_each(|wake| wake.notify_one());
 }
 
 /// A card out of reset, as its firmware sees it.
@@ -752,13 +788,15 @@ impl World {
         self.event_fds.iter().for_each(EventFd::signal);
     }
 
+    /// Whether some host thread is not blocked, or may go on.
+    fn is_running(&self) -> bool {
+        let released = self.waiters.iter().any(|waiter| waiter.released.is_some());
+        released || self.waiters.len() < self.attached.max(1)
+    }
+
     /// If every host thread is blocked and none may go on, lets time pass until one may.
     fn advance(&mut self) {
-        let running = |world: &Self| {
-            let released = world.waiters.iter().any(|waiter| waiter.released.is_some());
-            released || world.waiters.len() < world.attached.max(1)
-        };
-        while !running(self) {
+        while !self.is_running() {
             if self.release() {
                 return;
             }
