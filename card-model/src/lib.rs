@@ -44,7 +44,7 @@ pub use endpoints::{Endpoints, Entry, Raised};
 pub use grants::{Grants, Refused};
 #[cfg(feature = "firmware")]
 pub use managed::{Managed, Persistent};
-pub use output::{Output, Reason, Update};
+pub use output::{Answered, Output, Reason, Update};
 pub use peer_refusals::{PeerRefusals, Told};
 pub use regions::{Access, Regions, RemoteAccess};
 pub use schedule::{Action, InTurn, Schedule, Seeded};

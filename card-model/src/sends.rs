@@ -295,8 +295,10 @@ pub struct Progress {
 pub struct SourceNumbers {
     /// Credits used.
     pub taken: u32,
-    /// Sends that are safe at the peer.
+    /// Sends that have ended.
     pub acknowledged: u32,
+    /// Sends that are safe at the peer.
+    pub safe: u32,
     /// Credits that came back.
     pub returned: u32,
     /// Credits that there are.
@@ -340,6 +342,7 @@ impl Sends {
             .map_or_else(SourceNumbers::default, |s| SourceNumbers {
                 taken: s.taken,
                 acknowledged: s.acknowledged,
+                safe: s.safe,
                 returned: s.returned,
                 granted: s.granted,
             })
@@ -511,10 +514,11 @@ impl Sends {
         if !source.has_sent() {
             source.since = now;
         }
-        source.left = source.left.wrapping_add(1);
+        // By the number that it leaves with: one in front of it may have been refused since it had its turn.
         if job.posted.is_get() {
-            source.answers.insert(job.sequence, Answer::Awaited);
+            source.answers.insert(source.left, Answer::Awaited);
         }
+        source.left = source.left.wrapping_add(1);
         Vec::new()
     }
 

@@ -248,6 +248,11 @@ streams! {
         ready: Bit,
         /// It is a put: `match_bits` is the remote key, `immediate` the offset.
         put: Bit,
+        /// It is a get: the same, and `length` what is wanted in the buffer, which isn't read.
+        get: Bit,
+        /// It is the answer of get `number` of the peer: `length` bytes of the memory that the remote key `match_bits` opens for it, from the
+        /// offset `immediate` on. There is no buffer.
+        answer: Bit,
         /// There is no buffer: the payload is `address`, `key` and `tail`, the first byte in the lowest bits, and is at most `INLINE_BYTES` long.
         inline: Bit,
         /// Card address of the buffer.
@@ -262,8 +267,10 @@ streams! {
         again: Bit,
         /// Its number, if it has.
         number: Bits<32>,
+        /// With `answer`: the peer may read nothing. Nobody is asked.
+        refused: Bit,
     }
-    /// A message, or a put, whose payload is in the card: what its frame says of it.
+    /// A message, a put, a get, or the answer of one, whose payload is in the card: what its frame says of it.
     Message {
         /// Pair.
         pair: Bits<16>,
@@ -279,6 +286,12 @@ streams! {
         flags: Bits<8>,
         /// It is a put.
         put: Bit,
+        /// It is a get, of `length` bytes; there is no payload.
+        get: Bit,
+        /// It is the answer of get `number` of the peer.
+        answer: Bit,
+        /// With `answer`: the bytes may not be read, or can't. There is no payload.
+        refused: Bit,
         /// It has been sent before, as `number` of its pair.
         again: Bit,
         /// Its number, if it has.
@@ -319,7 +332,7 @@ streams! {
         /// It says that a request of the peer is missing.
         misses: Bit,
     }
-    /// An arriving message, or a put.
+    /// An arriving message, a put, a get, or the answer of a get.
     Arrival {
         /// Pair that it came by: the source, stamped by the card.
         pair: Bits<16>,
@@ -335,8 +348,63 @@ streams! {
         length: Bits<16>,
         /// It is to find a receive posted, or to be refused.
         ready: Bit,
-        /// It is a put: `match_bits` is the remote key, `immediate` the offset.
+        /// It is no message. A put, and a get: `match_bits` is the remote key, `immediate` the offset.
         put: Bit,
+        /// With `put`: it is a get of `length` bytes, and has no payload.
+        get: Bit,
+        /// With `get`: it has come before, and is only answered again.
+        again: Bit,
+        /// With `put`: it is the answer of get `number` of this card. `match_bits` is the card address of the get's buffer, the low half of
+        /// `immediate` its key, and the byte above its protection domain.
+        answer: Bit,
+        /// With `answer`: the peer refuses. There is no payload.
+        refused: Bit,
+        /// Number of the get that this is, or answers.
+        number: Bits<32>,
+    }
+    /// A get of a peer, to be answered.
+    RemoteGet {
+        /// Pair that its frame came by.
+        pair: Bits<16>,
+        /// Remote key.
+        key: Bits<64>,
+        /// First byte, from the first of the region.
+        offset: Bits<64>,
+        /// Bytes wanted, at most `EAGER_MAX`.
+        length: Bits<16>,
+        /// Its number.
+        number: Bits<32>,
+    }
+    /// The answer of a get has come: may it be taken?
+    Claim {
+        /// Pair that its frame came by.
+        pair: Bits<16>,
+        /// Number of the get.
+        number: Bits<32>,
+        /// Bytes in it.
+        length: Bits<16>,
+        /// It has none, since the peer refuses.
+        refused: Bit,
+    }
+    /// What a [`Claim`] is told. A get's answer is claimed once each time that the get is sent.
+    Claimed {
+        /// The get waits for it.
+        taken: Bit,
+        /// Protection domain of the get's endpoint.
+        domain: Bits<8>,
+        /// Local key of its buffer's region.
+        key: Bits<32>,
+        /// Card address of its buffer.
+        address: Bits<64>,
+    }
+    /// The answer of a get is in its buffer, or won't be.
+    Answered {
+        /// Pair.
+        pair: Bits<16>,
+        /// Number of the get.
+        number: Bits<32>,
+        /// `abi::status::Status` that it ends with.
+        status: Bits<8>,
     }
     /// Progress of the receiving side of a pair.
     SinkUpdate {
@@ -551,6 +619,12 @@ streams! {
         refused: Bit,
         /// It is a put: one that memory answers with an error is refused, too.
         put: Bit,
+        /// It is a get: `match_bits` is its key, `immediate` its offset. It is to be answered.
+        asks: Bit,
+        /// It is the answer of a get, which ends with `status`.
+        answers: Bit,
+        /// Number of the get.
+        number: Bits<32>,
         /// It is a mark: nothing but that all before it has ended.
         marks: Bit,
     }

@@ -42,7 +42,7 @@ pub struct Arrival {
 
 impl Arrival {
     /// Whether it is a message, which looks for a receive.
-    fn is_message(&self) -> bool {
+    pub fn is_message(&self) -> bool {
         !self.put && self.asks.is_none() && self.answers.is_none()
     }
 }

@@ -92,6 +92,12 @@ impl Receive {
         }
     }
 
+    /// The connection of a pair, if it has one.
+    pub fn setup(&self, pair: u16) -> Option<PairSetup> {
+        let peer = self.pairs.get(usize::from(pair)).copied().flatten();
+        peer.map(|peer| peer.setup)
+    }
+
     /// Frames of a pair are dropped from now on.
     pub fn fail(&mut self, pair: u16) {
         if let Some(Some(peer)) = self.pairs.get_mut(usize::from(pair)) {
