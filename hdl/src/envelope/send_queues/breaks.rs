@@ -122,6 +122,10 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("inline_is_read").force::<SendQueues>("job_inline", "false"),
         // The payload of an inline send is lost while it waits.
         Break::new("inline_lost").force::<SendQueues>("at", "request.address"),
+        // A turn that comes while progress waits is lost.
+        Break::new("turn_lost_to_progress").force::<SendQueues>("turn_stopped.d", "false"),
+        // A pair's gets end while their answers may be on their way to their buffers.
+        Break::new("ends_before_delivery").force::<SendQueues>("delivery_done", "true"),
         // A job is given whether or not there is room for it.
         Break::new("gives_without_room").force::<SendQueues>("job_room", "true"),
         // A pair is cleared while jobs of it are given.
@@ -184,6 +188,45 @@ pub fn send_queues() -> Vec<Break> {
         // A peer that is silent is called a liar.
         Break::new("silence_is_a_lie")
             .force::<SendQueues>("fault_status.q", &Status::LinkError.code().to_string()),
+        // A get ends when it is safe at the peer.
+        Break::new("get_ends_unanswered").force::<Credit>("first_open", "16"),
+        // The answer of a get goes to its buffer although one is on its way there.
+        Break::new("answer_claimed_twice")
+            .force::<SendQueues>("is_awaited", "is_live & (source.q.open & claim_bit).any()"),
+        // An answer is taken that isn't as long as its get.
+        Break::new("answer_of_any_length").force::<SendQueues>("fits", "true"),
+        // An answer is taken for another get, of a number that ends alike.
+        Break::new("answer_of_another_number").force::<SendQueues>("claim_ahead", "0"),
+        // A get that is refused ends as if it had its bytes.
+        Break::new("outcome_forgotten").force::<SendQueues>("outcome", "0"),
+        // The sends behind a get stay when it is answered.
+        Break::new("answer_ends_nothing").force_if::<SendQueues>(
+            "ends_safe",
+            "false",
+            "deciding.q == Step::Answered",
+        ),
+        // Sends that wait for a place aren't given a turn when a get is answered.
+        Break::new("turn_forgotten_by_answer").force_if::<SendQueues>(
+            "push",
+            "false",
+            "deciding.q == Step::Answered",
+        ),
+        // A send completes while its payload is being read again, since the get in front of it is answered.
+        Break::new("answer_ends_what_is_read").force_if::<SendQueues>(
+            "is_repeated",
+            "false",
+            "deciding.q == Step::Answered",
+        ),
+        // Which sends were refused is forgotten while they stand behind a get.
+        Break::new("window_not_kept").force::<Walker>("later", "walking.q.sent - 1"),
+        // A get goes out as a put.
+        Break::new("get_goes_as_put")
+            .force::<SendQueues>("job_get", "false")
+            .force::<SendQueues>("job_put", "job_send.q.put"),
+        // A message behind a get goes beyond what a frame tells outcomes of.
+        Break::new("message_needs_no_place")
+            .force::<Credit>("has_one", "in_use < bit_cast::<8, 5>(source.granted)")
+            .force::<Credit>("has_two", "in_use + 1 < bit_cast::<8, 5>(source.granted)"),
         // What the peer has acknowledged is given again.
         Break::new("acknowledged_repeated").force::<SendQueues>("passes_turn", "false"),
     ]

@@ -11,8 +11,7 @@ impl SendQueues {
         self.in_use_next.next = self.source_next.val().taken - self.source_next.val().returned;
         self.unacknowledged_next.next =
             self.source_next.val().taken - self.source_next.val().acknowledged;
-        self.returnable_next.next =
-            self.source_next.val().acknowledged - self.source_next.val().returned;
+        self.returnable_next.next = self.source_next.val().safe - self.source_next.val().returned;
         self.in_use_before.next = self.source.q.val().taken - self.source.q.val().returned;
         self.credits_used_are_within_the_grant.ok.next = !self.write.val()
             | (self.in_use_next.val() <= bit_cast::<32, 5>(self.source_next.val().granted))

@@ -4,6 +4,7 @@
 //!   answer of a job ─┐
 //!   fault ───────────┤
 //!   control request ─┼─► the first of these that may be done ──► reading ──► weighing ──► deciding
+//!   answered, claim ─┤                    │
 //!   progress, scan ──┤                    │
 //!   turn, send ──────┘                    └─► address of the pair's word
 //! ```
@@ -23,8 +24,10 @@ impl SendQueues {
     /// What may be done, and the step that is.
     pub(super) fn choose(&mut self) {
         self.ending_sends.next = self.walker.busy.val() | self.draining.q.val();
-        self.hears.next =
-            (self.weighing.q.val() == Step::Progress) | (self.deciding.q.val() == Step::Progress);
+        self.hears.next = (self.weighing.q.val() == Step::Progress)
+            | (self.deciding.q.val() == Step::Progress)
+            | (self.weighing.q.val() == Step::Answered)
+            | (self.deciding.q.val() == Step::Answered);
         self.scans.next =
             (self.weighing.q.val() == Step::Scan) | (self.deciding.q.val() == Step::Scan);
         self.walk_busy.next = self.ending_sends.val() | self.hears.val();
@@ -46,6 +49,7 @@ impl SendQueues {
         // An answer that has come goes first: a send is known to be on its way before anything is heard of it.
         self.no_result.next = self.given.level.val() == self.owed.q.val();
         self.fault_ready.next = self.fault.valid.val()
+            & self.delivery_done.val()
             & self.no_result.val()
             & !self.walk_busy.val()
             & !self.fault_waits.q.val();
@@ -79,6 +83,15 @@ impl SendQueues {
             & !self.progress_waits.q.val()
             & !(self.progress_last.q.val() & self.others.val());
 
+        self.answered_ready.next = self.answered.valid.val()
+            & self.no_result.val()
+            & !self.walk_busy.val()
+            & !self.answered_waits.q.val();
+        self.claim_ready.next = self.claim.valid.val()
+            & self.no_result.val()
+            & (self.weighing.q.val() != Step::Claim)
+            & (self.deciding.q.val() != Step::Claim);
+
         self.chosen.next = Step::Nothing;
         self.address.next = self.pair.q.val();
         if self.result_ready.val() {
@@ -90,6 +103,12 @@ impl SendQueues {
         } else if self.control_ready.val() {
             self.chosen.next = Step::Control;
             self.address.next = self.control.data.val().index;
+        } else if self.answered_ready.val() {
+            self.chosen.next = Step::Answered;
+            self.address.next = self.answered.data.val().pair;
+        } else if self.claim_ready.val() {
+            self.chosen.next = Step::Claim;
+            self.address.next = self.claim.data.val().pair;
         } else if self.progress_ready.val() {
             self.chosen.next = Step::Progress;
             self.address.next = self.progress.data.val().pair;

@@ -1,13 +1,14 @@
 //! The arithmetic of a pair's credits: what follows from three running numbers, and what the peer's numbers change. It keeps nothing.
 //!
 //! ```text
-//!   returned ≤ acknowledged ≤ sent ≤ taken,   taken + count ≤ acknowledged + length of the run
-//!               └── unacknowledged ─┘  │
-//!   └─────────────── in use ───────────┘
+//!   returned ≤ safe ≤ sent ≤ taken,   taken + count ≤ acknowledged + length of the run
+//!   acknowledged ≤ safe
+//!   └───── unacknowledged ────┘     │
+//!   └──────────── window ───────────┘
 //! ```
 //!
-//! A message is given while less than what the peer grants is in use, a put while fewer than `MAX_CREDITS` are unacknowledged or given. So only puts take more than
-//! is granted.
+//! A send is given while the window is smaller than `MAX_CREDITS`, and a message while also less than what the peer grants is in use: `taken` − `returned`.
+//! So only puts and gets take more than is granted. What is safe and not acknowledged stands behind an open get; without gets, the two numbers are one.
 
 #![allow(
     missing_docs,
@@ -20,13 +21,25 @@ use crate::types::Progress;
 use abi::limits::MAX_CREDITS;
 use abi::times::{RETRY_LIMIT_MOST, TIMEOUT_LOG2_MOST};
 
+/// What a get may end with but `Success`, as the two bits that are kept of it.
+pub(super) const REMOTE_ACCESS: u64 = 1;
+pub(super) const ACCESS_DENIED: u64 = 2;
+pub(super) const MEMORY_ERROR: u64 = 3;
+
+/// Sends that may be unacknowledged.
+const WINDOW: usize = MAX_CREDITS as usize;
+
+const _: () = assert!(
+    WINDOW == 16,
+    "the kernel takes the lowest four bits of a number"
+);
 const _: () = assert!(JOBS < 1 << 5 && MAX_CREDITS < 1 << 5, "widths below");
 const _: () = assert!(
     TIMEOUT_LOG2_MOST < 1 << 5 && RETRY_LIMIT_MOST < 1 << 4,
     "widths below"
 );
 
-/// What is known of a pair: 251 bits, and seven block memories side by side have 252.
+/// What is known of a pair: 363 bits, and eleven block memories side by side have 396.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub(super) struct Source {
     pub connected: Bit,
@@ -48,7 +61,7 @@ pub(super) struct Source {
     pub last: Bits<6>,
     /// Sends waiting.
     pub count: Bits<8>,
-    /// One of them may be a put: since none waited, one has come.
+    /// One of them may be a put or a get: since none waited, one has come.
     pub may_put: Bit,
     /// Jobs that aren't answered yet: of sends that have their first turn, and of those that are given again.
     pub given: Bits<8>,
@@ -62,8 +75,18 @@ pub(super) struct Source {
     pub tries: Bits<4>,
     /// Credits taken.
     pub taken: Bits<32>,
-    /// Sends that are safe at the peer.
+    /// Sends that have ended.
     pub acknowledged: Bits<32>,
+    /// Sends that are safe at the peer.
+    pub safe: Bits<32>,
+    /// Bit k: send `safe` − 1 − k was refused.
+    pub refused: Bits<16>,
+    /// By the lowest bits of a number: it is a get that has left and isn't answered; and its answer may be claimed.
+    pub open: Bits<16>,
+    pub awaited: Bits<16>,
+    /// What answered gets end with.
+    pub ends_low: Bits<16>,
+    pub ends_high: Bits<16>,
     /// Credits that came back.
     pub returned: Bits<32>,
     /// When something last became unacknowledged or acknowledged, the pair last got into the queue of turns, or the peer was asked.
@@ -103,13 +126,21 @@ pub(super) struct Weighed {
     pub in_use: Bits<8>,
     pub has_one: Bit,
     pub has_two: Bit,
-    /// A put may be given, and one more behind it.
+    /// A put or a get may be given, and one more behind it.
     pub room_one: Bit,
     pub room_two: Bit,
-    pub acknowledged: Bits<32>,
-    /// `acknowledged` moves, by so many.
+    pub safe: Bits<32>,
+    /// `safe` moves.
     pub hears_more: Bit,
+    pub acknowledged: Bits<32>,
+    /// `acknowledged` moves, by so many, and so many stay that are safe.
+    pub ends_some: Bit,
     pub newly: Bits<8>,
+    pub behind: Bits<8>,
+    /// The claim on offer is of a get of the pair that waits for its answer.
+    pub awaits: Bit,
+    /// The answer on offer is of an open get of the pair, and was claimed.
+    pub is_open: Bit,
     pub returned: Bits<32>,
     /// `returned` moves.
     pub gets_credit: Bit,
@@ -120,27 +151,34 @@ pub(super) struct Weighed {
 #[block]
 pub(super) struct Credit {
     pub source: Signal<In, Source>,
-    /// What a frame of the peer says.
+    /// What a frame of the peer says, if it is heard.
     pub progress: Signal<In, Progress>,
+    pub hears: Signal<In, Bit>,
+    /// Gets that are open now.
+    pub open: Signal<In, Bits<16>>,
     /// Sends that have left, or will whatever happens.
     pub sent: Signal<Out, Bits<32>>,
     pub unacknowledged: Signal<Out, Bits<8>>,
     pub in_use: Signal<Out, Bits<8>>,
-    /// There is a credit, and one more when that is taken.
+    /// A message may be given, and one more behind it.
     pub has_one: Signal<Out, Bit>,
     pub has_two: Signal<Out, Bit>,
-    /// One more may be unacknowledged, and another behind it: as many as a frame tells outcomes of.
+    /// One more may be unacknowledged, and another behind it: as many as a frame tells outcomes of, and bits of gets are kept of.
     pub room_one: Signal<Out, Bit>,
     pub room_two: Signal<Out, Bit>,
-    /// `acknowledged` and `returned` as the peer's frame leaves them.
-    pub acknowledged: Signal<Out, Bits<32>>,
+    /// `safe` and `returned` as the peer's frame leaves them, and `acknowledged` as that and the open gets leave it.
+    pub safe: Signal<Out, Bits<32>>,
     pub returned: Signal<Out, Bits<32>>,
-    /// `acknowledged` moves, by so many.
+    pub acknowledged: Signal<Out, Bits<32>>,
+    /// `safe` moves.
     pub hears_more: Signal<Out, Bit>,
+    /// `acknowledged` moves, by so many, and so many stay that are safe.
+    pub ends_some: Signal<Out, Bit>,
     pub newly: Signal<Out, Bits<8>>,
+    pub behind: Signal<Out, Bits<8>>,
     /// `returned` moves.
     pub gets_credit: Signal<Out, Bit>,
-    /// The peer's numbers pass the send that is given next.
+    /// What ends passes the send that is given next.
     pub passes_turn: Signal<Out, Bit>,
     /// The peer's numbers can't be true.
     pub lies: Signal<Out, Bit>,
@@ -154,12 +192,20 @@ pub(super) struct Credit {
     credits_fit: Signal<Local, Bit>,
     ahead: Signal<Local, Bits<32>>,
     credit_ahead: Signal<Local, Bits<32>>,
-    // What has been acknowledged and not returned: before the peer's frame, and if all that it says is so.
+    // Sends that have left and aren't safe.
+    on_their_way: Signal<Local, Bits<8>>,
+    // What is safe and not returned: before the peer's frame, and if all that it says is so.
     room_before: Signal<Local, Bits<8>>,
     room_after: Signal<Local, Bits<8>>,
-    // The send that is given next, against the same two.
-    turn_before: Signal<Local, Bits<32>>,
-    turn_after: Signal<Local, Bits<32>>,
+    // Sends that end if no get is open, and those in front of the first open get.
+    safe_before: Signal<Local, Bits<8>>,
+    safe_after: Signal<Local, Bits<8>>,
+    safe_now: Signal<Local, Bits<8>>,
+    open_twice: Signal<Local, Bits<32>>,
+    open_from_first: Signal<Local, Bits<16>>,
+    first_open: Signal<Local, Bits<8>>,
+    // Those in front of the send that is given next.
+    before_turn: Signal<Local, Bits<8>>,
 }
 
 #[block]
@@ -170,39 +216,69 @@ impl Logic for Credit {
         self.unacknowledged.next = self.source.val().taken.get_bits::<8>(0)
             - self.source.val().acknowledged.get_bits::<8>(0)
             - self.source.val().given;
+        self.on_their_way.next = self.source.val().taken.get_bits::<8>(0)
+            - self.source.val().safe.get_bits::<8>(0)
+            - self.source.val().given;
         self.in_use.next =
             self.source.val().taken.get_bits::<8>(0) - self.source.val().returned.get_bits::<8>(0);
-        self.has_one.next = self.in_use.val() < bit_cast::<8, 5>(self.source.val().granted);
-        self.has_two.next = self.in_use.val() + 1 < bit_cast::<8, 5>(self.source.val().granted);
         self.window.next = self.source.val().taken.get_bits::<8>(0)
             - self.source.val().acknowledged.get_bits::<8>(0);
         self.room_one.next = self.window.val() < MAX_CREDITS;
         self.room_two.next = self.window.val() + 1 < MAX_CREDITS;
+        self.has_one.next =
+            self.room_one.val() & (self.in_use.val() < bit_cast::<8, 5>(self.source.val().granted));
+        self.has_two.next = self.room_two.val()
+            & (self.in_use.val() + 1 < bit_cast::<8, 5>(self.source.val().granted));
 
         // From what is known up to what can be true the peer's numbers move on, from before that they are late, and anything else is a lie. Whatever
         // depends on whether they move on is worked out for both.
-        self.ahead.next = self.progress.val().acknowledge - self.source.val().acknowledged;
+        self.ahead.next = self.progress.val().acknowledge - self.source.val().safe;
         self.credit_ahead.next = self.progress.val().credit - self.source.val().returned;
-        self.room_before.next = self.source.val().acknowledged.get_bits::<8>(0)
-            - self.source.val().returned.get_bits::<8>(0);
+        self.room_before.next =
+            self.source.val().safe.get_bits::<8>(0) - self.source.val().returned.get_bits::<8>(0);
         self.room_after.next = self.progress.val().acknowledge.get_bits::<8>(0)
             - self.source.val().returned.get_bits::<8>(0);
-        self.turn_before.next = self.source.val().acknowledged - self.source.val().turn;
-        self.turn_after.next = self.progress.val().acknowledge - self.source.val().turn;
-        self.moves_on.next = self.ahead.val() <= bit_cast::<32, 8>(self.unacknowledged.val());
-        self.acknowledged.next = self.source.val().acknowledged;
-        self.newly.next = 0.into();
+        self.safe_before.next = self.source.val().safe.get_bits::<8>(0)
+            - self.source.val().acknowledged.get_bits::<8>(0);
+        self.safe_after.next = self.progress.val().acknowledge.get_bits::<8>(0)
+            - self.source.val().acknowledged.get_bits::<8>(0);
+        self.moves_on.next = self.ahead.val() <= bit_cast::<32, 8>(self.on_their_way.val());
+        self.safe.next = self.source.val().safe;
+        self.safe_now.next = self.safe_before.val();
         self.credits_fit.next =
             self.credit_ahead.val() <= bit_cast::<32, 8>(self.room_before.val());
-        self.passes_turn.next = !self.turn_before.val().get_bit(31);
         if self.moves_on.val() {
-            self.acknowledged.next = self.progress.val().acknowledge;
-            self.newly.next = self.ahead.val().get_bits::<8>(0);
             self.credits_fit.next =
                 self.credit_ahead.val() <= bit_cast::<32, 8>(self.room_after.val());
-            self.passes_turn.next = !self.turn_after.val().get_bit(31);
+        }
+        if self.moves_on.val() & self.hears.val() {
+            self.safe.next = self.progress.val().acknowledge;
+            self.safe_now.next = self.safe_after.val();
         }
         self.hears_more.next = self.moves_on.val() & self.ahead.val().any();
+        // What is safe ends, up to the first open get.
+        self.open_twice.next = bit_cast::<32, 16>(self.open.val())
+            | (bit_cast::<32, 16>(self.open.val()) << MAX_CREDITS);
+        self.open_from_first.next = (self.open_twice.val()
+            >> self.source.val().acknowledged.get_bits::<4>(0))
+        .get_bits::<16>(0);
+        self.first_open.next = MAX_CREDITS.into();
+        for k in 0..WINDOW {
+            if self.open_from_first.val().get_bit(WINDOW - 1 - k) {
+                self.first_open.next = (WINDOW - 1 - k).to_bits();
+            }
+        }
+        self.newly.next = self.safe_now.val();
+        if self.first_open.val() < self.safe_now.val() {
+            self.newly.next = self.first_open.val();
+        }
+        self.behind.next = self.safe_now.val() - self.newly.val();
+        self.ends_some.next = self.newly.val().any();
+        self.acknowledged.next =
+            self.source.val().acknowledged + bit_cast::<32, 8>(self.newly.val());
+        self.before_turn.next = self.source.val().turn.get_bits::<8>(0)
+            - self.source.val().acknowledged.get_bits::<8>(0);
+        self.passes_turn.next = self.newly.val() >= self.before_turn.val();
         self.returned.next = self.source.val().returned;
         if self.credits_fit.val() {
             self.returned.next = self.progress.val().credit;

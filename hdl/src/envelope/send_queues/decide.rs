@@ -27,9 +27,9 @@ impl SendQueues {
         self.walk.next = Walk::default();
         self.walk.next.endpoint = self.source.q.val().endpoint;
         self.walk.next.status = Status::Success;
-        self.walk.next.window = self.progress.data.val().refused;
         self.walk.next.first = self.source.q.val().first;
         self.walk.next.last = self.source.q.val().last;
+        self.ends_safe.next = false;
         self.ends.next = false;
         self.ending.next = Ended::default();
         self.ending.next.endpoint = self.sends.data.val().endpoint;

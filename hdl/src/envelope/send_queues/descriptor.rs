@@ -18,8 +18,10 @@ pub(super) struct Descriptor {
     pub errors_only: Bit,
     /// It is to find a receive posted.
     pub ready: Bit,
-    /// It is a put, which takes no credit.
+    /// It is a put or a get, which take no credit.
     pub put: Bit,
+    /// It is a get: `address` and `key` are of the buffer of its answer.
+    pub get: Bit,
     /// The payload is here: in `address`, `key` and the key of the second segment, of which it has none.
     pub inline: Bit,
     pub request: Bits<32>,

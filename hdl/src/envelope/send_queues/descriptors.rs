@@ -11,7 +11,8 @@
 //! A send stands where its number says, from when it comes to when it ends. One that ends out of its order, cancelled or refused by Gather, is taken out of the
 //! run (`remove.rs`), so that numbers have no holes.
 //!
-//! The memory has one port that writes and one that reads. A turn's read goes first, while the turn is weighed; the walk that completes sends waits for a cycle in which nobody else reads.
+//! The memory has one port that writes and one that reads. The read of a turn, and of a claim, goes first, while it is weighed; the walk that completes
+//! sends waits for a cycle in which nobody else reads.
 
 use super::descriptor::Descriptor;
 use super::{SendQueues, Step};
@@ -37,6 +38,7 @@ impl SendQueues {
             errors_only: self.flags.val().get_bit(1),
             ready: self.flags.val().get_bit(0),
             put: self.is_put.val(),
+            get: self.is_get.val(),
             inline: self.flags.val().get_bit(3),
             request: self.request.val().request,
             match_bits: self.request.val().match_bits,
@@ -64,10 +66,15 @@ impl SendQueues {
 
         self.turn_number.next = self.source.q.val().turn;
         self.read_number.next = self.turn_number.val().get_bits::<8>(0);
+        if self.weighing.q.val() == Step::Claim {
+            self.read_number.next = self.claim.data.val().number.get_bits::<8>(0);
+        }
         if self.remove.busy.val() {
             self.read_number.next = self.remove.number.val();
         }
-        self.read_by_step.next = (self.weighing.q.val() == Step::Turn) | self.remove.busy.val();
+        self.read_by_step.next = (self.weighing.q.val() == Step::Turn)
+            | (self.weighing.q.val() == Step::Claim)
+            | self.remove.busy.val();
         self.walk_reads.next = !self.read_by_step.val();
         self.descriptors.read_address.next = self.walker.place.val();
         if self.read_by_step.val() {

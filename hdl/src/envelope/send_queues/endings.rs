@@ -8,6 +8,10 @@ use crate::types::{Completion, Fault, WriteCompletion};
 impl SendQueues {
     /// Completions, and the end of a fault and of a control request.
     pub(super) fn end(&mut self) {
+        self.walk.next.window = self.source_next.val().refused;
+        self.walk.next.behind = self.weighed.q.val().behind;
+        self.walk.next.ends_low = self.source_next.val().ends_low;
+        self.walk.next.ends_high = self.source_next.val().ends_high;
         self.walk.next.from = self.walk_from.val();
         self.walk.next.sent = self.walk_sent.val();
         self.walk.next.given = self.walk_given.val();

@@ -24,7 +24,8 @@ impl SendQueues {
     pub(super) fn go_back(&mut self) {
         self.tries.next = self.source.q.val().tries + 1;
         self.gives_up.next = self.weighed.q.val().last_try;
-        if self.hears_gap.val() & self.weighed.q.val().hears_more {
+        if self.hears_gap.val() & (self.weighed.q.val().hears_more | self.weighed.q.val().ends_some)
+        {
             self.tries.next = 1.into();
             self.gives_up.next = !self.source.q.val().retry_limit.any();
         }

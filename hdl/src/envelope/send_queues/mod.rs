@@ -11,9 +11,13 @@
 //!                                         Gather
 //! ```
 //!
-//! What is known of a pair is one word of memory: its state, where its run is, how many sends wait, and four running numbers. `taken` counts the credits
-//! used; `acknowledged` the sends that are safe at the peer; `returned` the credits that came back ([`credit`]); `turn` is that of the send of the next turn.
-//! Nothing else is counted, so nothing else can disagree. A put takes a number as a message does, and needs no credit for it. A send stands in one place of its pair's run from when it comes to when it ends ([`descriptors`]).
+//! What is known of a pair is one word of memory: its state, where its run is, how many sends wait, and five running numbers. `taken` counts the credits
+//! used; `safe` the sends that are safe at the peer; `acknowledged` those that have ended; `returned` the credits that came back ([`credit`]); `turn` is
+//! that of the
+//! send of the next turn. Nothing else is counted, so nothing else can disagree. A put and a get take a number as a message does, and need no credit for it.
+//! A send
+//! stands in one place of its pair's run from when it comes to when it ends ([`descriptors`]); a get, and what stands behind it, not before its answer has
+//! come (`gets.rs`).
 //!
 //! Each step is done to one pair in four cycles: its pair is chosen, the pair's word is read, what follows from the word is weighed, and in the fourth
 //! cycle the word is changed. A step begins every two cycles; one that names the same pair, or is of the same kind, waits until the one before is
@@ -48,6 +52,7 @@ mod decide;
 mod descriptor;
 mod descriptors;
 mod endings;
+mod gets;
 mod go_back;
 mod pairs;
 mod progress;
@@ -65,8 +70,8 @@ use crate::config::{Config, JOBS};
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo, InOrder};
 use crate::types::{
-    Completion, ControlRequest, Fault, FetchedSend, Mark, PairReport, PairSetup, Progress,
-    Segments, SendJob, SendRequest, WriteCompletion,
+    Answered, Claim, Claimed, Completion, ControlRequest, Fault, FetchedSend, Mark, PairReport,
+    PairSetup, Progress, Segments, SendJob, SendRequest, WriteCompletion,
 };
 use abi::control::Operation;
 use abi::limits::EAGER_MAX;
@@ -91,6 +96,10 @@ enum Step {
     Fault,
     /// It is set, cleared or read, or gets other times.
     Control,
+    /// The answer of a get is in its buffer, or won't be.
+    Answered,
+    /// The answer of a get has come.
+    Claim,
     /// A frame of the peer.
     Progress,
     /// The scan for time-outs comes by.
@@ -109,6 +118,8 @@ struct Given {
     pair: Bits<16>,
     /// It has been sent before.
     again: Bit,
+    /// It is a get.
+    get: Bit,
 }
 
 /// The sending side's queues of all pairs.
@@ -136,6 +147,12 @@ pub struct SendQueues {
     pub dropped: Pulse<Out, Bits<16>>,
     /// Running numbers from a frame of the peer.
     pub progress: Stream<In, Progress>,
+    /// The answer of a get has come. Answered in the cycle in which it is taken.
+    pub claim: Stream<In, Claim>,
+    /// Whether it may go to the get's buffer, and where that is.
+    pub claimed: Pulse<Out, Claimed>,
+    /// An answer that was claimed is in its buffer, or won't be.
+    pub answered: Stream<In, Answered>,
     /// A pair is to ask its peer, or to answer it.
     pub mark: Stream<Out, Mark>,
     /// A pair is to be failed: with `LinkError` if its peer lies, with `PeerFailed` if it is silent, and with `LocalProtection` if a send
@@ -143,6 +160,9 @@ pub struct SendQueues {
     pub fault_request: Stream<Out, Fault>,
     /// A pair has failed. Taken when its sends have completed, except those that are given.
     pub fault: Stream<In, Fault>,
+    /// With `fault`: Delivery has finished with the pair, and no answer is on its way to a buffer of it. Until then the pair sends nothing, and nothing of it ends
+    /// by the fault.
+    pub delivery_done: Signal<In, Bit>,
     /// A control request; taken when it is done.
     pub control: Stream<In, ControlRequest>,
     /// With it, for `PairRead`: the `PairReport`. Zero otherwise.
@@ -165,7 +185,7 @@ pub struct SendQueues {
     pub monitor_source_taken: Signal<Out, Bits<32>>,
     /// Credits returned.
     pub monitor_source_returned: Signal<Out, Bits<32>>,
-    /// A put has taken a number, which needs no credit.
+    /// A put or a get has taken a number, which needs no credit.
     pub monitor_source_put: Signal<Out, Bit>,
 
     // The pairs, and what is done to one of them.
@@ -192,12 +212,20 @@ pub struct SendQueues {
     weighed_alone: Signal<Local, Bit>,
     decided_alone: Signal<Local, Bit>,
     credit: Credit,
+    /// Gets that have left and aren't answered, if what is offered as `answered` is.
+    still_open: Signal<Local, Bits<16>>,
+    answered_bit: Signal<Local, Bits<16>>,
+    claim_bit: Signal<Local, Bits<16>>,
+    claim_ahead: Signal<Local, Bits<32>>,
+    is_live: Signal<Local, Bit>,
+    is_awaited: Signal<Local, Bit>,
+    is_claimed: Signal<Local, Bit>,
     in_range: Signal<Local, Bit>,
     is_sound: Signal<Local, Bit>,
     too_long: Signal<Local, Bit>,
     sound: Signal<Local, Bit>,
     has_credit: Signal<Local, Bit>,
-    /// A put that waits may go, if it is first.
+    /// A put or a get that waits may go, if it is first.
     may_put: Signal<Local, Bit>,
     all_safe: Signal<Local, Bit>,
     source_next: Signal<Local, Source>,
@@ -214,10 +242,10 @@ pub struct SendQueues {
     pushed: Reg<Bits<16>>,
     turn_ready: Signal<Local, Bit>,
     given_has_room: Signal<Local, Bit>,
-    /// The send of the turn is given, and is a put.
+    /// The send of the turn is given, and is a put or a get.
     gives: Signal<Local, Bit>,
     gives_put: Signal<Local, Bit>,
-    /// The send of the turn is a put; it may be given if it hasn't left.
+    /// The send of the turn is a put or a get; it may be given if it hasn't left.
     is_put_turn: Signal<Local, Bit>,
     may_give: Signal<Local, Bit>,
     giving: Reg<Bit>,
@@ -227,6 +255,7 @@ pub struct SendQueues {
     job_send: Reg<Descriptor>,
     job_ready: Signal<Local, Bit>,
     job_put: Signal<Local, Bit>,
+    job_get: Signal<Local, Bit>,
     job_inline: Signal<Local, Bit>,
     job_tail: Signal<Local, Bits<32>>,
     job_segments: Signal<Local, Segments>,
@@ -265,6 +294,7 @@ pub struct SendQueues {
     flags: Signal<Local, Bits<8>>,
     is_cancel: Signal<Local, Bit>,
     is_put: Signal<Local, Bit>,
+    is_get: Signal<Local, Bit>,
     is_own_pair: Signal<Local, Bit>,
     accept_ready: Signal<Local, Bit>,
     accepted: Signal<Local, Descriptor>,
@@ -302,9 +332,20 @@ pub struct SendQueues {
     tries_again: Signal<Local, Bit>,
     goes_back: Signal<Local, Bit>,
     back_to: Signal<Local, Bits<32>>,
-    /// What the peer says, or the pair's fault, is looked at again after the next answer.
+    /// What the peer says, an answer of a get, or the pair's fault, is looked at again after the next answer of a job.
     progress_waits: Reg<Bit>,
+    answered_waits: Reg<Bit>,
     fault_waits: Reg<Bit>,
+
+    // Gets that have left.
+    left_bit: Signal<Local, Bits<16>>,
+    opens: Signal<Local, Bit>,
+    fits: Signal<Local, Bit>,
+    takes_claim: Signal<Local, Bit>,
+    outcome: Signal<Local, Bits<2>>,
+    is_answered: Signal<Local, Bit>,
+    /// What has ended at the peer's or the answer's word ends here.
+    ends_safe: Signal<Local, Bit>,
 
     // What ends.
     walker: Walker,
@@ -344,6 +385,8 @@ pub struct SendQueues {
     progress_last: Reg<Bit>,
     others: Signal<Local, Bit>,
     progress_ready: Signal<Local, Bit>,
+    answered_ready: Signal<Local, Bit>,
+    claim_ready: Signal<Local, Bit>,
     scan_ready: Signal<Local, Bit>,
     held_back: Signal<Local, Bit>,
     mark_pending: Reg<Bit>,
@@ -372,6 +415,9 @@ pub struct SendQueues {
     /// The pair of the control request has jobs given: it is looked at again after the next answer.
     awaits_result: Reg<Bit>,
     stops: Signal<Local, Bit>,
+    stops_for_progress: Signal<Local, Bit>,
+    /// A turn of the pair whose progress waits came to nothing.
+    turn_stopped: Reg<Bit>,
     has_given: Signal<Local, Bit>,
 
     // What must hold.
@@ -430,7 +476,11 @@ impl Logic for SendQueues {
         self.take_result();
         self.fail_pair();
         self.serve();
+        self.open_get();
+        self.take_claim();
         self.hear();
+        self.take_answer();
+        self.end_safe();
         self.look_at_time();
         self.go_back();
         self.take_turn();

@@ -16,7 +16,8 @@ impl SendQueues {
     pub(super) fn look(&mut self) {
         self.request.next = self.sends.data.val().request;
         self.is_cancel.next = self.request.val().opcode == Opcode::CancelSend;
-        self.is_put.next = self.request.val().opcode == Opcode::Put;
+        self.is_get.next = self.request.val().opcode == Opcode::Get;
+        self.is_put.next = (self.request.val().opcode == Opcode::Put) | self.is_get.val();
         self.setup.next = self.control.data.val().data.into();
         self.setup_timeout.next = bit_cast::<5, 8>(self.setup.val().timeout_log2);
         self.setup_retries.next = bit_cast::<4, 8>(self.setup.val().retry_limit);
@@ -53,6 +54,9 @@ impl SendQueues {
                 self.source_next.next.count = 0.into();
                 self.source_next.next.may_put = false;
                 self.source_next.next.acknowledged = self.weighed.q.val().sent;
+                self.source_next.next.safe = self.weighed.q.val().sent;
+                self.source_next.next.open = 0.into();
+                self.source_next.next.awaited = 0.into();
                 self.walk.next.status = self.fault.data.val().status;
                 self.walk_sent.next = self.weighed.q.val().unacknowledged;
                 self.walk_given.next = self.source.q.val().given;
@@ -70,7 +74,7 @@ impl SendQueues {
             if self.is_read.val() {
                 if self.source.q.val().connected & self.weighed.q.val().in_range {
                     self.report.next.state = PairState::Connected;
-                    if self.has_credit.val() {
+                    if self.weighed.q.val().in_use < bit_cast::<8, 5>(self.source.q.val().granted) {
                         self.report.next.available = bit_cast::<8, 5>(self.source.q.val().granted)
                             - self.weighed.q.val().in_use;
                     }

@@ -21,6 +21,9 @@ impl SendQueues {
             // A send whose payload is being read again doesn't end.
             self.progress_waits.d.next = true;
         }
+        if self.heard.val() {
+            self.turn_stopped.d.next = false;
+        }
         if self.heard.val() & self.sound.val() {
             if self.weighed.q.val().lies {
                 self.fail.next = true;
@@ -32,20 +35,20 @@ impl SendQueues {
                     ask: false,
                     misses: self.tells_gap.val(),
                 };
-                self.source_next.next.acknowledged = self.weighed.q.val().acknowledged;
+                self.source_next.next.safe = self.weighed.q.val().safe;
                 self.source_next.next.returned = self.weighed.q.val().returned;
+                self.ends_safe.next = true;
                 self.changed.next = self.weighed.q.val().gets_credit;
                 // It may have lost a turn that came while this waited.
                 self.push.next = (((self.weighed.q.val().gets_credit
                     | self.has_credit.val()
-                    | (self.weighed.q.val().hears_more & self.source.q.val().may_put))
+                    | self.turn_stopped.q.val()
+                    | (self.weighed.q.val().ends_some
+                        & (self.source.q.val().may_put | !self.weighed.q.val().room_one)))
                     & self.source.q.val().count.any())
                     | self.weighed.q.val().goes_back)
                     & !self.source.q.val().queued;
                 self.back_to.next = self.weighed.q.val().acknowledged;
-                if self.weighed.q.val().passes_turn {
-                    self.source_next.next.turn = self.weighed.q.val().acknowledged;
-                }
                 // A round that is under way gives the missing one again.
                 self.hears_gap.next = self.progress.data.val().gap
                     & !self.weighed.q.val().goes_back
@@ -55,11 +58,26 @@ impl SendQueues {
                 }
                 if self.weighed.q.val().hears_more {
                     self.source_next.next.since = self.now.q.val();
-                    self.walks.next = true;
-                    self.walk_sent.next = self.weighed.q.val().newly;
-                    self.for_fault.d.next = false;
-                    self.for_control.d.next = false;
+                    self.source_next.next.refused = self.progress.data.val().refused;
                 }
+            }
+        }
+    }
+
+    /// What is safe, and in front of the first open get, ends.
+    pub(super) fn end_safe(&mut self) {
+        if self.ends_safe.val() {
+            self.source_next.next.acknowledged = self.weighed.q.val().acknowledged;
+            if self.weighed.q.val().passes_turn {
+                self.source_next.next.turn = self.weighed.q.val().acknowledged;
+            }
+            if self.weighed.q.val().ends_some {
+                self.source_next.next.since = self.now.q.val();
+                self.source_next.next.tries = 0.into();
+                self.walks.next = true;
+                self.walk_sent.next = self.weighed.q.val().newly;
+                self.for_fault.d.next = false;
+                self.for_control.d.next = false;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! A pair's turn: its next send becomes a job of Gather, and what Gather answers is worked in.
 //!
 //! ```text
-//!   turn, its send is read ──► with a credit, or a put ──► giving ──► job, given
+//!   turn, its send is read ──► with a credit, a put, a get ──► giving ──► job, given
 //!                                                                        │
 //!   unacknowledged, or taken out and ended ◄────────────────── answer ───┘
 //! ```
@@ -13,13 +13,16 @@ use abi::status::Status;
 
 #[block]
 impl SendQueues {
-    /// The pair's turn comes. One that has nothing to send, or whose first is a message without credit, loses its place.
+    /// The pair's turn comes. One that has nothing to send, or whose first is a message without credit or a place, loses its place.
     pub(super) fn take_turn(&mut self) {
         // The pair is about to end, or what its peer says waits for the sends that it gives again: it sends nothing more.
+        self.stops_for_progress.next =
+            self.progress_waits.q.val() & (self.progress.data.val().pair == self.pair.q.val());
         self.stops.next = (self.fault.valid.val()
             & (self.fault.data.val().pair == self.pair.q.val()))
             | (self.ends_pair.val() & (self.control.data.val().index == self.pair.q.val()))
-            | (self.progress_waits.q.val() & (self.progress.data.val().pair == self.pair.q.val()));
+            | self.stops_for_progress.val()
+            | (self.answered_waits.q.val() & (self.answered.data.val().pair == self.pair.q.val()));
         self.gives.next = false;
         self.gives_put.next = false;
         self.is_put_turn.next = self.descriptors.read_data.val().put;
@@ -37,6 +40,9 @@ impl SendQueues {
             self.job_number.d.next = self.source.q.val().turn;
             self.is_first.next = !self.weighed.q.val().goes_back;
             self.goes_on.next = self.sound.val() & !self.stops.val();
+            if self.stops_for_progress.val() {
+                self.turn_stopped.d.next = true;
+            }
             if self.goes_on.val() & self.weighed.q.val().repeats_left {
                 self.source_next.next.turn = self.source.q.val().turn + 1;
                 self.source_next.next.repeats = self.source.q.val().repeats + 1;
@@ -75,6 +81,7 @@ impl SendQueues {
             self.awaits_result.d.next = false;
             self.fault_waits.d.next = false;
             self.progress_waits.d.next = false;
+            self.answered_waits.d.next = false;
             self.write.next = true;
             self.takes_out.next = self.answer_ends.val();
             self.removed_status.d.next = self.given.output_answer.val();
@@ -94,6 +101,7 @@ impl SendQueues {
                     self.given.output_answer.val() == Status::LocalProtection;
                 if self.source.q.val().failed {
                     self.source_next.next.acknowledged = self.weighed.q.val().sent + 1;
+                    self.source_next.next.safe = self.weighed.q.val().sent + 1;
                     if !self.refused_by_gather.val() {
                         self.removed_status.d.next = self.source.q.val().status;
                     }
@@ -126,7 +134,8 @@ impl SendQueues {
         self.giving.d.next = self.gives.val();
         self.settling.d.next = self.giving.q.val();
         self.job_ready.next = self.job_send.q.val().ready;
-        self.job_put.next = self.job_send.q.val().put;
+        self.job_get.next = self.job_send.q.val().get;
+        self.job_put.next = self.job_send.q.val().put & !self.job_send.q.val().get;
         self.job_inline.next = self.job_send.q.val().inline;
         self.job_segments.next = self.job_send.q.val().segments;
         self.job_tail.next = 0.into();
@@ -144,6 +153,8 @@ impl SendQueues {
             immediate: self.job_send.q.val().immediate,
             ready: self.job_ready.val(),
             put: self.job_put.val(),
+            get: self.job_get.val(),
+            answer: false,
             inline: self.job_inline.val(),
             address: self.job_send.q.val().address,
             key: self.job_send.q.val().key,
@@ -151,11 +162,13 @@ impl SendQueues {
             segments: self.job_segments.val(),
             again: self.job_again.q.val(),
             number: self.job_number.q.val(),
+            refused: false,
         };
         self.given.asked.valid.next = self.giving.q.val();
         self.given.asked.data.next = Given {
             pair: self.job_pair.q.val(),
             again: self.job_again.q.val(),
+            get: self.job_send.q.val().get,
         };
         join!(self.job_result => self.given.answer);
         self.owed_next.next = self.owed.q.val();

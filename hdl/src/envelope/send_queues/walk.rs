@@ -15,6 +15,7 @@
     reason = "the LogicStruct derive makes methods without documentation"
 )]
 
+use super::credit::{ACCESS_DENIED, MEMORY_ERROR, REMOTE_ACCESS};
 use super::descriptor::Descriptor;
 use crate::prelude::*;
 use abi::completion::CompletionKind;
@@ -51,8 +52,13 @@ pub(super) struct Walk {
     /// Behind them, sends that don't, and then others that do.
     pub given: Bits<8>,
     pub waiting: Bits<8>,
-    /// Bit k: the one `sent` − 1 − k behind the first was refused.
+    /// Sends behind those that are safe at the peer and don't end yet.
+    pub behind: Bits<8>,
+    /// Bit k: the one `sent` + `behind` − 1 − k behind the first was refused.
     pub window: Bits<16>,
+    /// By the lowest bits of the number, what gets end with (`gets.rs`).
+    pub ends_low: Bits<16>,
+    pub ends_high: Bits<16>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -95,6 +101,10 @@ pub(super) struct Walker {
     later: Signal<Local, Bits<8>>,
     after: Signal<Local, Bits<4>>,
     was_refused: Signal<Local, Bit>,
+    low: Signal<Local, Bits<1>>,
+    high: Signal<Local, Bits<1>>,
+    outcome: Signal<Local, Bits<2>>,
+    answer: Signal<Local, Bits<8>>,
     ends: Signal<Local, Bit>,
     silent: Signal<Local, Bit>,
     ending: Signal<Local, Ended>,
@@ -112,18 +122,31 @@ impl Logic for Walker {
         self.done.next = self.state.q.val() == State::Done;
 
         // The window belongs to the numbers that are being worked in; a failure is no answer to anything.
-        self.later.next = self.walking.q.val().sent - 1;
+        self.later.next = self.walking.q.val().sent + self.walking.q.val().behind - 1;
         self.after.next = self.later.val().get_bits::<4>(0);
         self.was_refused.next = (self.walking.q.val().status == Status::Success)
             & (((self.walking.q.val().window >> self.after.val()) & 1) != 0);
 
-        self.silent.next = self.read.val().errors_only
-            & (self.walking.q.val().status == Status::Success)
-            & !self.was_refused.val();
+        self.low.next = (self.walking.q.val().ends_low
+            >> self.walking.q.val().from.get_bits::<4>(0))
+        .get_bits::<1>(0);
+        self.high.next = (self.walking.q.val().ends_high
+            >> self.walking.q.val().from.get_bits::<4>(0))
+        .get_bits::<1>(0);
+        self.outcome.next =
+            (bit_cast::<2, 1>(self.high.val()) << 1) | bit_cast::<2, 1>(self.low.val());
+        self.answer.next = Status::Success;
+        if self.outcome.val() == REMOTE_ACCESS {
+            self.answer.next = Status::RemoteAccess;
+        }
+        if self.outcome.val() == ACCESS_DENIED {
+            self.answer.next = Status::AccessDenied;
+        }
+        if self.outcome.val() == MEMORY_ERROR {
+            self.answer.next = Status::MemoryError;
+        }
 
         self.ends.next = self.state.q.val() == State::Ends;
-        self.released.valid.next = self.ends.val() & self.silent.val();
-        self.released.data.next = self.walking.q.val().endpoint;
         self.ending.next = Ended::default();
         self.ending.next.endpoint = self.walking.q.val().endpoint;
         self.ending.next.pair = self.of.q.val();
@@ -132,12 +155,19 @@ impl Logic for Walker {
         self.ending.next.request = self.read.val().request;
         self.ending.next.context = self.read.val().context;
         self.ending.next.length = bit_cast::<64, 11>(self.read.val().length);
+        if self.read.val().get & (self.walking.q.val().status == Status::Success) {
+            self.ending.next.status = self.answer.val();
+        }
         if self.was_refused.val() {
             self.ending.next.status = Status::NotReady;
             if self.read.val().put {
                 self.ending.next.status = Status::RemoteAccess;
             }
         }
+        self.silent.next =
+            self.read.val().errors_only & (self.ending.val().status == Status::Success);
+        self.released.valid.next = self.ends.val() & self.silent.val();
+        self.released.data.next = self.walking.q.val().endpoint;
         send!(
             self.ended,
             self.ends.val() & !self.silent.val(),

@@ -1,7 +1,7 @@
 //! What follows from a pair's word and from what is offered to it, in a cycle of its own before anything is decided.
 
-use super::SendQueues;
 use super::credit::Weighed;
+use super::{SendQueues, Step};
 use crate::prelude::*;
 use abi::limits::EAGER_MAX;
 use abi::times::DOUBLINGS;
@@ -12,9 +12,26 @@ const _: () = assert!(DOUBLINGS < 1 << 2);
 impl SendQueues {
     /// Fills `weighed`.
     pub(super) fn weigh(&mut self) {
+        self.in_range.next = self.pair.q.val() < self.pairs.val();
         self.credit.source.next = self.source.q.val();
         self.credit.progress.next = self.progress.data.val();
-        self.in_range.next = self.pair.q.val() < self.pairs.val();
+        self.credit.hears.next = self.weighing.q.val() == Step::Progress;
+        self.answered_bit.next = bits::<16>(1) << self.answered.data.val().number.get_bits::<4>(0);
+        self.still_open.next = self.source.q.val().open;
+        if self.weighing.q.val() == Step::Answered {
+            self.still_open.next = self.source.q.val().open & !self.answered_bit.val();
+        }
+        self.credit.open.next = self.still_open.val();
+        self.claim_bit.next = bits::<16>(1) << self.claim.data.val().number.get_bits::<4>(0);
+        self.claim_ahead.next = self.claim.data.val().number - self.source.q.val().acknowledged;
+        self.is_live.next =
+            self.source.q.val().connected & !self.source.q.val().failed & self.in_range.val();
+        self.is_awaited.next = self.is_live.val()
+            & (self.claim_ahead.val() < bit_cast::<32, 8>(self.credit.unacknowledged.val()))
+            & (self.source.q.val().awaited & self.claim_bit.val()).any();
+        self.is_claimed.next = self.is_live.val()
+            & (self.source.q.val().open & !self.source.q.val().awaited & self.answered_bit.val())
+                .any();
         self.is_own_pair.next = self.source.q.val().connected
             & self.in_range.val()
             & (self.source.q.val().endpoint == self.sends.data.val().endpoint);
@@ -75,9 +92,14 @@ impl SendQueues {
             has_two: self.credit.has_two.val(),
             room_one: self.credit.room_one.val(),
             room_two: self.credit.room_two.val(),
-            acknowledged: self.credit.acknowledged.val(),
+            safe: self.credit.safe.val(),
             hears_more: self.credit.hears_more.val(),
+            acknowledged: self.credit.acknowledged.val(),
+            ends_some: self.credit.ends_some.val(),
             newly: self.credit.newly.val(),
+            behind: self.credit.behind.val(),
+            awaits: self.is_awaited.val(),
+            is_open: self.is_claimed.val(),
             returned: self.credit.returned.val(),
             gets_credit: self.credit.gets_credit.val(),
             lies: self.credit.lies.val(),
