@@ -18,6 +18,10 @@ pub(super) enum Ask {
     Revoked,
     /// Nothing: a put goes where its key says.
     Put,
+    /// Nothing: a get is answered when all before it is written.
+    Get,
+    /// Nothing: the answer of a get goes to the get's buffer, or says that there is none.
+    Answer,
     /// Nothing: a request names a claimed message.
     Handle,
     /// Which receive a message meets; it was appended if there is none, or is refused.
@@ -53,12 +57,18 @@ pub(super) struct Asked {
     pub pair: Bits<16>,
     /// The message's context.
     pub context: Bits<16>,
-    /// The message's match bits. Put: the remote key.
+    /// The message's match bits. Put, Get: the remote key. Answer: card address of the get's buffer.
     pub match_bits: Bits<64>,
-    /// The message's immediate data. Put: the offset.
+    /// The message's immediate data. Put, Get: the offset. Answer: key and protection domain of the get's buffer.
     pub immediate: Bits<64>,
-    /// The message's length in bytes.
+    /// The message's length in bytes. Get: bytes that are wanted. Drop, Answer: those that are on the wire.
     pub arrived: Bits<16>,
+    /// Get: it has come before. It is no further request, and only answered again.
+    pub again: Bit,
+    /// Answer: the peer refuses.
+    pub refused: Bit,
+    /// Get, Answer: number of the get.
+    pub number: Bits<32>,
     /// The message is to find a receive, or to be refused.
     pub ready: Bit,
     /// It is refused if it finds none: no receive for it can be on its way here.

@@ -17,8 +17,8 @@ use crate::mgmt::Fanout;
 use crate::prelude::*;
 use crate::protect::Regions;
 use crate::types::{
-    Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchCommand, MatchReply, MatchSetup,
-    RaiseEvent, RegionQuery, SinkUpdate, Unpack, WriteCompletion,
+    Access, Answered, Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchCommand,
+    MatchReply, MatchSetup, RaiseEvent, RemoteGet, SinkUpdate, Unpack, WriteCompletion,
 };
 
 /// The three blocks.
@@ -68,6 +68,12 @@ pub struct DeliveryBench {
     pub unreserve: Pulse<Out, Bits<8>>,
     /// Progress of a pair.
     pub sink_update: Stream<Out, SinkUpdate>,
+    /// A get of a peer, to be answered.
+    pub asked: Stream<Out, RemoteGet>,
+    /// The answer of a get has come to its end.
+    pub answered: Stream<Out, Answered>,
+    /// A get of this pair's peer was refused.
+    pub refused_elsewhere: Stream<In, Bits<16>>,
     /// An event.
     pub raise: Stream<Out, RaiseEvent>,
     /// A pair has to fail.
@@ -134,6 +140,9 @@ impl Logic for DeliveryBench {
         join!(self.delivery.reserve => self.reserve);
         join!(self.delivery.unreserve => self.unreserve);
         join!(self.delivery.sink_update => self.sink_update);
+        join!(self.delivery.asked => self.asked);
+        join!(self.delivery.answered => self.answered);
+        join!(self.refused_elsewhere => self.delivery.refused_elsewhere);
         join!(self.delivery.raise => self.raise);
         join!(self.delivery.fault_request => self.fault_request);
         join!(self.fault => self.delivery.fault);
@@ -164,7 +173,7 @@ impl Logic for DeliveryBench {
         join!(self.delivery.posts_query => self.regions.posts_query);
         join!(self.regions.posts_allowed => self.delivery.posts_allowed);
         self.regions.transmit_query.valid.next = false;
-        self.regions.transmit_query.data.next = RegionQuery::default();
+        self.regions.transmit_query.data.next = Access::default();
         self.regions.quiet.next = self.delivery.quiet.val();
         // Delivery asks for nobody whose pair has failed.
         self.regions.fault.valid.next = false;

@@ -51,6 +51,20 @@ pub fn resolve() -> Vec<Break> {
             .force::<Resolve>("shown.write_enable", "forget.valid"),
         // A refusal isn't counted if another pair is forgotten in that cycle.
         Break::new("refusals_forgotten").force::<Resolve>("counts_now", "counting.q"),
+        // What is refused elsewhere isn't counted,
+        Break::new("elsewhere_not_counted").force_if::<Resolve>(
+            "looking_up.d",
+            "false",
+            "takes_elsewhere",
+        ),
+        // or is for the pair of the job in hand,
+        Break::new("elsewhere_is_here").force_if::<Resolve>(
+            "counting_pair.d",
+            "current.q.ending.pair",
+            "takes_elsewhere",
+        ),
+        // or when its pair has been forgotten meanwhile.
+        Break::new("elsewhere_remembered").force::<Resolve>("forgets_counted", "false"),
         // The count of a pair outlives it.
         Break::new("remembers_refusals").force::<Resolve>("forget.valid", "false"),
         // What the buffer doesn't hold stays on the wire, in front of the next payload.
@@ -99,6 +113,14 @@ pub fn ledger() -> Vec<Break> {
             "(entries.level > 1) & head.fills",
             "state.q == State::Wait",
         ),
+        // A get isn't passed on.
+        Break::new("asks_nobody").force_if::<Ledger>("after_update", "after_ask", "head.asks"),
+        // The answer of a get isn't told,
+        Break::new("answers_nobody").force::<Ledger>("after_ask", "State::Wait"),
+        // or as one that is there when memory has answered with an error.
+        Break::new("answers_well").force::<Ledger>("answered.data.status", "head.status"),
+        // It is told of another get.
+        Break::new("answers_another").force::<Ledger>("answered.data.number", "head.request"),
         // It is empty while an entry is at its head.
         Break::new("empty_too_soon").force::<Ledger>("empty", "entries.level <= 1"),
     ]
@@ -228,6 +250,42 @@ pub fn delivery() -> Vec<Break> {
         Break::new("keeps_refused").force::<Answer>("refused_frees", "false"),
         // Nor is a put's number.
         Break::new("keeps_put").force::<Answer>("put_frees", "false"),
+        // A get isn't passed on to whoever answers it.
+        Break::new("get_not_answered").force_if::<Ledger>("after_update", "after_ask", "head.asks"),
+        // A get is passed on before what came before it is written.
+        Break::new("gets_early").force_if::<Ledger>(
+            "entries.awaits",
+            "false",
+            "answers_come.q == writes_ended.q",
+        ),
+        // One that comes again is accepted again.
+        Break::new("accepts_a_get_twice").force::<Answer>("get_is_new", "true"),
+        // None is accepted.
+        Break::new("accepts_no_get").force::<Answer>("get_is_new", "false"),
+        // The answer of a get isn't told.
+        Break::new("answer_untold").force::<Ledger>("after_ask", "State::Wait"),
+        // It is told before it is written.
+        Break::new("answer_told_early").force_if::<Ledger>(
+            "entries.awaits",
+            "false",
+            "entries.output.data.ending.answers",
+        ),
+        // It is written although its pair has failed, or is closed.
+        Break::new("answers_the_failed").force::<Admit>("answer_is_late", "false"),
+        // One that the peer has refused is told as one that is there.
+        Break::new("answer_never_refused").force_if::<Answer>(
+            "work.d.ending.status",
+            "0",
+            "ask == Ask::Answer",
+        ),
+        // A get that is dropped takes the next payload with it.
+        Break::new("drops_what_is_wanted").force::<Admit>("on_wire", "message.q.length"),
+        // A get that was refused where it was to be answered isn't counted.
+        Break::new("elsewhere_not_counted").force_if::<Resolve>(
+            "looking_up.d",
+            "false",
+            "takes_elsewhere",
+        ),
         // A message that falls under a rule is matched.
         Break::new("matches_the_revoked").force::<Admit>("drops_revoked", "false"),
         // Its credit isn't returned.

@@ -13,6 +13,7 @@
 //!                       Gate ◄─┘ │ entry
 //!                                ▼
 //!   complete, sink_update ◄── Ledger ──► written, lost, settle    to Admit and Answer
+//!   asked, answered ◄────────────┘
 //! ```
 //!
 //! The order of the card is made in [`Admit`](super::admit::Admit), and everything behind it keeps it: what Lists answer, the ways of the
@@ -30,8 +31,8 @@ use super::slots::Slots;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::types::{
-    Access, Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchCommand, MatchReply,
-    Permission, RaiseEvent, RegionQuery, SinkUpdate, WriteCompletion,
+    Access, Answered, Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchCommand,
+    MatchReply, Permission, RaiseEvent, RegionQuery, RemoteGet, SinkUpdate, WriteCompletion,
 };
 use abi::control::Operation;
 
@@ -94,11 +95,17 @@ pub struct Delivery {
     pub unreserve: Pulse<Out, Bits<8>>,
     /// Progress of a pair.
     pub sink_update: Stream<Out, SinkUpdate>,
+    /// A get of a peer, to be answered: all that came before it is written. It has to be taken whatever Delivery is asked for.
+    pub asked: Stream<Out, RemoteGet>,
+    /// The answer of a get is in its buffer, or won't be. It has to be taken also while a fault of its pair is offered.
+    pub answered: Stream<Out, Answered>,
+    /// A get of this pair's peer was refused where it was to be answered: it is counted with the other refusals.
+    pub refused_elsewhere: Stream<In, Bits<16>>,
     /// An event.
     pub raise: Stream<Out, RaiseEvent>,
     /// A pair has to fail, and why.
     pub fault_request: Stream<Out, Fault>,
-    /// A pair has failed; it is taken when the receives that name it are complete.
+    /// A pair has failed; it is taken when the receives that name it are complete, and the answers of its gets that came before are told.
     pub fault: Stream<In, Fault>,
     /// A control request; taken when it is done.
     pub control: Stream<In, ControlRequest>,
@@ -221,12 +228,15 @@ impl Logic for Delivery {
         self.resolve.refused_pair.next = self.admit.refused_pair.val();
         self.admit.refused_count.next = self.resolve.refused_count.val();
         join!(self.admit.forget => self.resolve.forget);
+        join!(self.refused_elsewhere => self.resolve.elsewhere);
 
         // Ends.
         join!(self.resolve.entry => self.ledger.entry);
         join!(self.write_done => self.ledger.write_done);
         join!(self.ledger.complete => self.complete);
         join!(self.ledger.sink_update => self.sink_update);
+        join!(self.ledger.asked => self.asked);
+        join!(self.ledger.answered => self.answered);
         join!(self.ledger.written => self.admit.written);
         join!(self.ledger.lost => self.admit.lost);
         join!(self.ledger.settle => self.answering.settle);

@@ -1,7 +1,7 @@
 //! Holds what each message and request ends with until its payload is in memory, then says it to everybody, in order.
 //!
 //! ```text
-//!   entry ──────► InOrder ─► head ─► settle ─► complete ─► lost ─► sink_update ─► ended
+//!   entry ──────► InOrder ─► head ─► settle ─► complete ─► lost ─► sink_update ─► asked ─► answered ─► ended
 //!   write_done ─►             │       ▲ settled
 //!                             └─► written
 //! ```
@@ -10,6 +10,9 @@
 //! oldest entry's that writes. An answer may come before its entry, and stays with the entry until that ends. What an entry has to
 //! say is said in the order of the drawing; each word waits until it is taken, and an entry that has nothing to say ends in the
 //! cycle in which it is at the head and answered.
+//!
+//! A get of a peer is passed on as `asked` when all before it is written, so its answer is read behind that. Of the answer of a get of this card
+//! `answered` tells that it is in the buffer, or what went wrong.
 
 #![allow(
     missing_docs,
@@ -18,7 +21,9 @@
 
 use crate::prelude::*;
 use crate::prim::InOrder;
-use crate::types::{Completion, Ending, SinkUpdate, SlotWritten, Slotted, WriteCompletion};
+use crate::types::{
+    Answered, Completion, Ending, RemoteGet, SinkUpdate, SlotWritten, Slotted, WriteCompletion,
+};
 use abi::completion::COMPLETION_MORE;
 use abi::status::Status;
 
@@ -54,6 +59,10 @@ enum State {
     Lost,
     /// Progress of the pair is told.
     Update,
+    /// A get is offered to whoever answers it.
+    Ask,
+    /// A get whose answer this is hears of it.
+    Answer,
 }
 
 /// The block.
@@ -79,6 +88,10 @@ pub struct Ledger {
     pub lost: Stream<Out, Slotted>,
     /// Progress of a pair.
     pub sink_update: Stream<Out, SinkUpdate>,
+    /// A get of a peer, to be answered: all before it is written.
+    pub asked: Stream<Out, RemoteGet>,
+    /// The answer of a get is in its buffer, or won't be.
+    pub answered: Stream<Out, Answered>,
     /// Pulse: an entry has ended.
     pub ended: Signal<Out, Bit>,
     /// Pulse: a mark has ended, and so has all that came before it.
@@ -105,6 +118,8 @@ pub struct Ledger {
     after_settle: Signal<Local, State>,
     after_complete: Signal<Local, State>,
     after_lost: Signal<Local, State>,
+    after_update: Signal<Local, State>,
+    after_ask: Signal<Local, State>,
     /// The head is a message that went to its slot, and isn't there.
     is_lost: Signal<Local, Bit>,
     /// The state is left for `following`.
@@ -188,9 +203,31 @@ impl Logic for Ledger {
             freed: self.head.val().freed,
             refused: self.refuses.val(),
         };
+        self.asked.valid.next = self.state.q.val() == State::Ask;
+        self.asked.data.next = RemoteGet {
+            pair: self.head.val().pair,
+            key: self.head.val().match_bits,
+            offset: self.head.val().immediate,
+            length: self.head.val().length,
+            number: self.head.val().number,
+        };
+        self.answered.valid.next = self.state.q.val() == State::Answer;
+        self.answered.data.next = Answered {
+            pair: self.head.val().pair,
+            number: self.head.val().number,
+            status: self.status.val(),
+        };
 
         // In which order.
-        self.after_lost.next = State::Wait;
+        self.after_ask.next = State::Wait;
+        if self.head.val().answers {
+            self.after_ask.next = State::Answer;
+        }
+        self.after_update.next = self.after_ask.val();
+        if self.head.val().asks {
+            self.after_update.next = State::Ask;
+        }
+        self.after_lost.next = self.after_update.val();
         if self.updates.val() {
             self.after_lost.next = State::Update;
         }
@@ -241,6 +278,14 @@ impl Logic for Ledger {
             }
             State::Update => {
                 self.advances.next = self.sink_update.ready.val();
+                self.following.next = self.after_update.val();
+            }
+            State::Ask => {
+                self.advances.next = self.asked.ready.val();
+                self.following.next = self.after_ask.val();
+            }
+            State::Answer => {
+                self.advances.next = self.answered.ready.val();
             }
         }
         if self.advances.val() {

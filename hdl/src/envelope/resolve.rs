@@ -14,7 +14,7 @@
 //! it comes, and the job ends with `AccessDenied`, a put as refused: nothing of it is written. The Gate also says where a put goes. Each job becomes an entry for the Ledger in the cycle
 //! after its last word, so writes and entries have one order. Only one write is asked for before its entry is there.
 //!
-//! What the Gate refuses to a peer is counted for each pair.
+//! What the Gate refuses to a peer is counted for each pair, here or `elsewhere`: where gets are answered.
 
 use super::ledger::LedgerEntry;
 use crate::config::Config;
@@ -69,11 +69,13 @@ pub struct Resolve {
     pub write_data: Stream<Out, Bits<64>>,
     /// What each job ends with.
     pub entry: Stream<Out, LedgerEntry>,
+    /// A get of this pair's peer was refused. It is taken within a few cycles.
+    pub elsewhere: Stream<In, Bits<16>>,
     /// Pair whose count is read; it follows one cycle later.
     pub refused_pair: Signal<In, Bits<16>>,
     /// Accesses of its peer that the Gate refused; 0 for a number that is no pair.
     pub refused_count: Signal<Out, Bits<32>>,
-    /// The count of this pair is zero from now on. No job of the pair may be here.
+    /// The count of this pair is zero from now on. No job of the pair may be here; what was refused `elsewhere` and isn't counted yet is forgotten.
     pub forget: Pulse<In, Bits<16>>,
 
     // The next job: what the Gate says about it.
@@ -115,13 +117,21 @@ pub struct Resolve {
     counts: Table<Bits<32>>,
     #[is(Table::new(config.pairs))]
     shown: Table<Bits<32>>,
-    /// The current job was refused: the count so far comes out of the memory.
+    /// The current job was refused, or something elsewhere: the count so far comes out of the memory.
     looking_up: Reg<Bit>,
     /// It is here, and the new one isn't written yet.
     counting: Reg<Bit>,
     refusals_before: Reg<Bits<32>>,
+    /// What is counted was refused elsewhere, and to this pair.
+    from_elsewhere: Reg<Bit>,
+    counting_pair: Reg<Bits<16>>,
+    /// Nothing is being counted.
+    rests: Signal<Local, Bit>,
     /// The current job isn't to be counted any more.
     counted: Signal<Local, Bit>,
+    takes_elsewhere: Signal<Local, Bit>,
+    /// The pair of what is counted is forgotten in this cycle.
+    forgets_counted: Signal<Local, Bit>,
     counts_now: Signal<Local, Bit>,
     written_count: Signal<Local, Bits<32>>,
     written_pair: Signal<Local, Bits<16>>,
@@ -181,12 +191,14 @@ impl Logic for Resolve {
         self.refuses.next = self.needs_query.val() & !self.may_write.val();
 
         // It becomes the current one.
-        self.counted.next = !self.looking_up.q.val() & !self.counting.q.val();
+        self.rests.next = !self.looking_up.q.val() & !self.counting.q.val();
+        self.counted.next = self.rests.val() | self.from_elsewhere.q.val();
         self.free.next = (self.state.q.val() == State::Idle)
             | ((self.state.q.val() == State::Entry) & self.counted.val() & self.entry.ready.val());
         self.takes.next = self.job.valid.val()
             & (!self.needs_query.val() | self.answered.q.val())
             & self.free.val()
+            & (!self.refuses.val() | self.rests.val())
             & self.counts.initialized.val();
         self.job.ready.next = self.takes.val();
         self.new_words.next = (self.job.data.val().length + 7) >> 3;
@@ -332,21 +344,40 @@ impl Logic for Resolve {
             }
         }
 
-        // Refusals: looked up in the cycle in which the job is taken, known in the next, written in that after it.
+        // Refusals: looked up in the cycle in which the job is taken, or what was refused elsewhere, known in the next, written in that after it.
+        self.takes_elsewhere.next = self.elsewhere.valid.val()
+            & self.rests.val()
+            & !self.takes.val()
+            & self.counts.initialized.val();
+        self.elsewhere.ready.next = self.takes_elsewhere.val();
         self.counts.read_address.next = self.job.data.val().ending.pair;
-        if self.takes.val() {
-            self.looking_up.d.next = self.refuses.val();
+        if self.takes_elsewhere.val() {
+            self.counts.read_address.next = self.elsewhere.data.val();
         }
+        self.forgets_counted.next = self.forget.valid.val()
+            & self.from_elsewhere.q.val()
+            & (self.forget.data.val() == self.counting_pair.q.val());
+        self.counts_now.next = self.counting.q.val() & !self.forget.valid.val();
         if self.looking_up.q.val() {
             self.looking_up.d.next = false;
-            self.counting.d.next = true;
+            self.counting.d.next = !self.forgets_counted.val();
             self.refusals_before.d.next = self.counts.read_data.val();
         }
-        self.counts_now.next = self.counting.q.val() & !self.forget.valid.val();
-        if self.counts_now.val() {
+        if self.counts_now.val() | self.forgets_counted.val() {
             self.counting.d.next = false;
         }
-        self.written_pair.next = self.current.q.val().ending.pair;
+        if self.takes.val() & self.refuses.val() {
+            self.looking_up.d.next = true;
+            self.from_elsewhere.d.next = false;
+            self.counting_pair.d.next = self.job.data.val().ending.pair;
+        }
+        if self.takes_elsewhere.val() {
+            self.looking_up.d.next =
+                !self.forget.valid.val() | (self.forget.data.val() != self.elsewhere.data.val());
+            self.from_elsewhere.d.next = true;
+            self.counting_pair.d.next = self.elsewhere.data.val();
+        }
+        self.written_pair.next = self.counting_pair.q.val();
         self.written_count.next = self.refusals_before.q.val() + 1;
         if self.forget.valid.val() {
             self.written_pair.next = self.forget.data.val();

@@ -90,6 +90,18 @@ fn every_message_and_every_request_ends_as_it_should() {
             ("put", seen.put),
             ("refused, being a put", seen.put_refused),
             ("put where memory answers with an error", seen.put_failed),
+            ("a get", seen.got),
+            ("a get that came again", seen.got_again),
+            ("an answer", seen.answered(Status::Success)),
+            ("a refusal of a get", seen.answered(Status::RemoteAccess)),
+            (
+                "an answer to nobody's buffer",
+                seen.answered(Status::AccessDenied),
+            ),
+            (
+                "an answer that memory refused",
+                seen.answered(Status::MemoryError),
+            ),
         ] {
             *kinds.borrow_mut().entry(name).or_insert(0) += count;
         }
@@ -278,6 +290,7 @@ fn each_break_of_the_gates_is_noticed() {
         background(&size, rng);
         lost(&size, rng);
         revoke(World::new(&size, rng));
+        gets_at_the_end(&size, rng);
         life(&size, rng, 20_000);
     });
 }
@@ -370,6 +383,28 @@ fn a_rule_holds_until_it_is_cleared_or_its_pair_or_endpoint_is_closed() {
         assert_eq!(of(CompletionKind::Probe), Some(7), "{seen:?}");
         assert_eq!(of(CompletionKind::Claim), Some(3), "{seen:?}");
         assert_eq!(of(CompletionKind::Receive), Some(3), "{seen:?}");
+    });
+}
+
+/// Gets and answers of a pair that has failed, and of one that ends right behind them.
+fn gets_at_the_end(size: &Size, rng: &mut ChaCha8Rng) -> World {
+    let mut world = World::new(size, rng);
+    world.set_up();
+    world.get_when_a_pair_has_failed();
+    world.end_behind_gets();
+    world.receive_all();
+    world
+}
+
+#[test]
+fn a_pair_ends_when_its_gets_are_told_and_those_that_come_late_are_dropped() {
+    for_size(&SCARCE, BENCH, 3, |size, rng| {
+        let world = gets_at_the_end(size, rng);
+        let seen = &world.reference.wanted.seen;
+        assert!(
+            seen.dropped >= 2 && seen.got + seen.got_again >= 8,
+            "{seen:?}"
+        );
     });
 }
 

@@ -85,6 +85,10 @@ pub struct Seen {
     pub put: u32,
     pub put_refused: u32,
     pub put_failed: u32,
+    /// Gets that were passed on, first and again, and answers by what they end with.
+    pub got: u32,
+    pub got_again: u32,
+    pub answers: HashMap<u8, u32>,
     /// Requests that found a message whose slot couldn't be written.
     pub again: u32,
     /// Messages that left their slots.
@@ -92,6 +96,11 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// Answers of gets that ended so.
+    pub fn answered(&self, status: Status) -> u32 {
+        self.answers.get(&status.code()).copied().unwrap_or(0)
+    }
+
     fn woken(&self) -> u32 {
         let key = (CompletionKind::Receive.code(), Status::ListFull.code());
         self.statuses.get(&key).copied().unwrap_or(0)
@@ -251,7 +260,16 @@ impl Neighbours for Wanted {
                 assert_eq!(counter, PairCounter::RuleDrops);
                 *self.seen.revoked.entry(pair).or_default() += 1;
             }
-            Output::Asked(_) | Output::Answered(_) => panic!("nobody gets"),
+            Output::Asked(asked) => {
+                self.seen.got += u32::from(!asked.again);
+                self.seen.got_again += u32::from(asked.again);
+                self.owe(output);
+            }
+            Output::Answered(answered) => {
+                let key = answered.status.code();
+                *self.seen.answers.entry(key).or_default() += 1;
+                self.owe(output);
+            }
             Output::Mark { .. } => panic!("Delivery sends no frames"),
         }
     }
@@ -319,6 +337,8 @@ impl Wanted {
                 entry.request == other.request
             }
             (Output::Update(update), Output::Update(other)) => update.pair == other.pair,
+            (Output::Asked(asked), Output::Asked(other)) => asked.pair == other.pair,
+            (Output::Answered(answered), Output::Answered(other)) => answered.pair == other.pair,
             _ => false,
         };
         let at = self.outputs.iter().position(|(owed, _)| of_same(owed))?;
@@ -383,6 +403,30 @@ impl Reference {
         self.delivery.refused(pair)
     }
 
+    /// A get of the peer was refused where it was to be answered.
+    pub fn refuse(&mut self, pair: u16) {
+        self.delivery.count_refusal(pair);
+    }
+
+    /// Whether the answer of a get of the pair, or a get of its peer, has entered and isn't told.
+    pub fn owes_of_gets(&self, pair: u16) -> [bool; 2] {
+        let owes = |of: fn(&Output) -> Option<u16>| {
+            let outputs = self.wanted.outputs.iter();
+            outputs
+                .map(|(output, _)| of(output))
+                .any(|of| of == Some(pair))
+        };
+        let asked = |output: &Output| match output {
+            Output::Asked(asked) => Some(asked.pair),
+            _ => None,
+        };
+        let answered = |output: &Output| match output {
+            Output::Answered(answered) => Some(answered.pair),
+            _ => None,
+        };
+        [owes(asked), owes(answered)]
+    }
+
     /// How many of them at least have been counted in the gates: all but those whose ends are on their way.
     pub fn refused_at_least(&self, pair: u16) -> u32 {
         let denied = |output: &Output| match output {
@@ -390,6 +434,9 @@ impl Reference {
                 entry.pair == pair && entry.status == Status::AccessDenied.code()
             }
             Output::Update(update) => update.pair == pair && update.refused,
+            Output::Answered(answered) => {
+                answered.pair == pair && answered.status == Status::AccessDenied
+            }
             _ => false,
         };
         let owed = self
@@ -415,9 +462,16 @@ impl Reference {
         self.delivery.claims()
     }
 
-    /// Whether a message gives the lists no command: it is a put, its pair has failed or is closed, or a rule revokes it.
+    /// Whether a message gives the lists no command: it is a put, a get or an answer, its pair has failed or is closed, or a rule revokes it.
     pub fn asks_nothing(&self, message: &Arrival) -> bool {
-        message.put || self.delivery.drops(message.pair) || self.delivery.is_revoked(message)
+        !message.is_message()
+            || self.delivery.drops(message.pair)
+            || self.delivery.is_revoked(message)
+    }
+
+    /// Whether what comes by the pair is dropped.
+    pub fn drops(&self, pair: u16) -> bool {
+        self.delivery.drops(pair)
     }
 
     /// A message has been taken.

@@ -12,12 +12,14 @@ use abi::limits::EAGER_MAX;
 use abi::opcode::{BufferUse, OpcodeRow, TargetUse, WorkRing};
 use abi::request::{
     FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_PAST_RULES, FLAG_RESUME, ListRequest,
-    Opcode,
+    Opcode, Segment,
 };
 use abi::status::Status;
 use card_model::delivery::Arrival;
+use card_model::link::Asked;
 use card_model::matching::{Command, Operation as Match, Reply};
-use card_model::{Output, Update};
+use card_model::sends::Awaited;
+use card_model::{Answered, Output, Update};
 use rand::distr::Distribution;
 use rand::distr::weighted::WeightedIndex;
 use rand::{Rng, RngCore, SeedableRng};
@@ -165,8 +167,16 @@ pub struct World {
     /// Handles of claims that are or were good.
     claims: VecDeque<(u8, u32)>,
     tag: u32,
-    /// Peers put, too. A pair is then cleared only when nothing of it is under way, since the regions close it beside what is.
+    /// Peers put and get, and answer gets, too. A pair is then cleared only when nothing of it is under way, since the regions close it beside what is.
     putting: bool,
+    /// Choices about gets, which leave all others as they are.
+    gets: ChaCha8Rng,
+    /// Number of the next get that is answered, and buffers of those that are.
+    next_get: u32,
+    got: HashMap<(u16, u32), u64>,
+    /// A get of this pair was refused where it was to be answered, and those that were counted last.
+    elsewhere: Option<u16>,
+    counted_elsewhere: VecDeque<(u64, u16)>,
     /// Where the next put goes, in its region.
     put_offset: u64,
     /// Outputs that came before their cause was over.
@@ -187,6 +197,8 @@ impl World {
     /// Around a bench that was opened.
     pub fn around(mut bench: Bench, size: &Size, rng: &mut ChaCha8Rng) -> Self {
         let mut rng = ChaCha8Rng::from_rng(rng);
+        let mut gets = rng.clone();
+        gets.set_stream(1);
         for cycle in 0.. {
             bench.eval();
             if bench.is("initialized") {
@@ -226,6 +238,11 @@ impl World {
             claims: VecDeque::new(),
             tag: 0x1_2345,
             putting: false,
+            gets,
+            next_get: 0,
+            got: HashMap::new(),
+            elsewhere: None,
+            counted_elsewhere: VecDeque::new(),
             put_offset: UNGRANTED,
             early: VecDeque::new(),
             send_rate: rate(&mut rng),
@@ -703,6 +720,13 @@ impl World {
         };
         let mut payload = vec![0; length];
         self.rng.fill(&mut payload[..]);
+        if self.putting && self.gets.random_bool(0.3) {
+            match self.gets.random() {
+                true => self.offer_get_of(pair),
+                false => self.offer_answer_of(pair, payload),
+            }
+            return;
+        }
         self.offer_message_of(pair, payload);
         let put = self.putting && self.rng.random_bool(0.4);
         if let Some((message, _)) = &mut self.arrival {
@@ -710,6 +734,119 @@ impl World {
         }
         if put {
             self.make_it_a_put(pair, length as u64);
+        }
+    }
+
+    /// Offers a get of a peer. What it may read isn't looked at here.
+    pub fn offer_get_of(&mut self, pair: u16) {
+        self.offer_message_of(pair, vec![]);
+        let again = self.gets.random_bool(0.3);
+        let asked = Asked {
+            pair,
+            number: self.gets.random(),
+            key: self.gets.random(),
+            offset: self.gets.random(),
+            length: self.gets.random_range(0..=EAGER_MAX as u16),
+            again,
+        };
+        if let Some((message, _)) = &mut self.arrival {
+            (message.match_bits, message.immediate) = (asked.key, asked.offset);
+            message.asks = Some(asked);
+        }
+        if again {
+            // It holds nothing that it didn't hold before.
+            self.owing[usize::from(pair)] -= 1;
+        }
+    }
+
+    /// Offers the answer of a get of the pair, whose buffer is as long, or that the peer refuses.
+    pub fn offer_answer_of(&mut self, pair: u16, payload: Vec<u8>) {
+        let refused = self.gets.random_bool(0.1);
+        let payload = if refused { vec![] } else { payload };
+        let length = payload.len() as u64;
+        let endpoint = self.endpoint_of(pair);
+        let mut buffer = ListRequest::default();
+        let index = 3 * u16::from(endpoint) + self.gets.random_range(0..3);
+        self.give_buffer(&mut buffer, index, length);
+        let lent = self.lent.remove(&buffer.request);
+        if let Some(address) = lent {
+            self.got.insert((pair, self.next_get), address);
+        }
+        match self.gets.random_range(0..20) {
+            0 => buffer.key ^= 1 << self.gets.random_range(0..32),
+            1 => buffer.address = BUFFERS - 1,
+            _ => {}
+        }
+        let awaited = Awaited {
+            number: self.next_get,
+            domain: domain(endpoint),
+            buffer: Segment {
+                key: buffer.key,
+                address: buffer.address,
+                length,
+            },
+            refused,
+        };
+        self.next_get += 1;
+        self.offer_message_of(pair, payload);
+        // It holds no envelope.
+        self.owing[usize::from(pair)] -= 1;
+        if let Some((message, _)) = &mut self.arrival {
+            message.match_bits = awaited.buffer.address;
+            message.immediate = u64::from(awaited.buffer.key) | u64::from(awaited.domain) << 32;
+            message.answers = Some(awaited);
+        }
+    }
+
+    /// Offers a get and an answer of a pair that has failed, and then a message of another one.
+    pub fn get_when_a_pair_has_failed(&mut self) {
+        self.mood = Mood::Quiet;
+        let (pair, other) = (self.pairs[0], self.pairs[1]);
+        self.fault = Some((pair, Status::LinkError.code()));
+        self.settle();
+        self.offer_get_of(pair);
+        self.offer_message_of(other, vec![2; 40]);
+        self.offer_answer_of(pair, vec![1; 100]);
+        self.offer_message_of(other, vec![3; 40]);
+        self.settle();
+        self.control(Control::PairClear(pair));
+        self.control(Control::PairSet(pair));
+    }
+
+    /// Ends a pair in each way right behind gets and long answers, of which little is taken.
+    pub fn end_behind_gets(&mut self) {
+        self.mood = Mood::Quiet;
+        let pair = self.pairs[2];
+        for clears in [false, true, false, true] {
+            self.settle();
+            self.ready_rate = 0.02;
+            for _ in 0..2 {
+                self.offer_get_of(pair);
+                self.offer_answer_of(pair, vec![4; EAGER_MAX]);
+            }
+            while self.arrival.is_some() {
+                self.ready_rate = 1.0;
+                self.cycle();
+            }
+            self.ready_rate = 0.02;
+            if clears {
+                self.control(Control::PairClear(pair));
+            } else {
+                self.fault = Some((pair, Status::Flushed.code()));
+                while self.fault.is_some() {
+                    self.cycle();
+                }
+                self.control(Control::PairClear(pair));
+            }
+            self.ready_rate = 1.0;
+            self.control(Control::PairSet(pair));
+        }
+    }
+
+    /// A get has ended: its buffer is the host's again.
+    fn get_ends(&mut self, pair: u16, number: u32) {
+        if let Some(address) = self.got.remove(&(pair, number)) {
+            self.buffers.remove(&address);
         }
     }
 
@@ -1144,15 +1281,26 @@ impl World {
         self.memory.drive(bench, rng);
         bench.set("arrival_valid", self.arrival.is_some());
         if let Some((message, _)) = &self.arrival {
+            let (asks, answers) = (message.asks.as_ref(), message.answers.as_ref());
+            let asked = asks.map(|asks| asks.number);
+            let number = asked.or(answers.map(|answers| answers.number)).unwrap_or(0);
             let fields = [
                 (message.pair.into(), 16),
                 (message.endpoint.into(), 8),
                 (message.context.into(), 16),
                 (message.match_bits, 64),
                 (message.immediate, 64),
-                (message.payload.len() as u64, 16),
+                (
+                    asks.map_or(message.payload.len() as u64, |asks| asks.length.into()),
+                    16,
+                ),
                 (message.ready.into(), 1),
-                (message.put.into(), 1),
+                ((!message.is_message()).into(), 1),
+                (asks.is_some().into(), 1),
+                (asks.is_some_and(|asks| asks.again).into(), 1),
+                (answers.is_some().into(), 1),
+                (answers.is_some_and(|answers| answers.refused).into(), 1),
+                (number.into(), 32),
             ];
             bench.set_wide("arrival", &pack(&fields));
         }
@@ -1202,6 +1350,22 @@ impl World {
             let ready = self.rng.random_bool(self.ready_rate);
             self.bench.set(pin, ready);
         }
+        for pin in ["asked_ready", "answered_ready"] {
+            let ready = self.gets.random_bool(self.ready_rate);
+            self.bench.set(pin, ready);
+        }
+        if self.elsewhere.is_none() && self.putting && self.gets.random_bool(0.01) {
+            let pair = self.pairs[self.gets.random_range(0..PAIRS)];
+            let ends = match self.control {
+                Some(Control::PairSet(ends) | Control::PairClear(ends)) => ends == pair,
+                _ => false,
+            };
+            self.elsewhere = Some(pair).filter(|_| !ends);
+        }
+        self.bench
+            .set("refused_elsewhere_valid", self.elsewhere.is_some());
+        let elsewhere = self.elsewhere.unwrap_or(self.gets.random());
+        self.bench.set("refused_elsewhere", elsewhere);
     }
 
     /// What a pair gets.
@@ -1372,7 +1536,11 @@ impl World {
                         let slot = command.append.then_some(command.slot);
                         self.reference.wanted.slot = slot;
                     }
+                    let dropped = self.reference.drops(message.pair);
                     self.reference.arrive(&message);
+                    if let Some(answers) = message.answers.filter(|_| dropped) {
+                        self.get_ends(message.pair, answers.number);
+                    }
                 }
                 Entered::Request(endpoint, request) => {
                     self.reference.list(endpoint, domain(endpoint), &request);
@@ -1408,6 +1576,11 @@ impl World {
                 self.reference.wanted.fail(pair, status);
             }
             assert!(!self.reference.walks(), "all its receives have ended");
+            let [_, answers] = self.reference.owes_of_gets(pair);
+            assert!(
+                !answers || self.blind,
+                "an answer is on its way to a buffer of {pair}"
+            );
         }
         let done = self.taken("control");
         if !done {
@@ -1417,6 +1590,11 @@ impl World {
         if let Control::PairSet(pair) | Control::PairClear(pair) = control {
             let left = self.reference.wanted.faults.iter().any(|f| f.0 == pair);
             assert!(!left, "a fault of pair {pair} outlives its connection");
+            let owes = self.reference.owes_of_gets(pair);
+            assert!(
+                owes == [false; 2] || self.blind,
+                "a get of {pair} outlives its connection"
+            );
         }
         match control {
             Control::PairSet(pair) => {
@@ -1440,7 +1618,12 @@ impl World {
                     ..PairReport::default()
                 };
                 assert_eq!([result], report.to_words(), "only this is told here");
-                let all = self.reference.refused_at_least(pair)..=self.reference.refused(pair);
+                let now = self.bench.model.cycle();
+                let elsewhere = self.counted_elsewhere.iter();
+                let late = elsewhere.filter(|(at, of)| *of == pair && at + 16 > now);
+                let at_least = self.reference.refused_at_least(pair);
+                let at_least = at_least.saturating_sub(late.count() as u32);
+                let all = at_least..=self.reference.refused(pair);
                 assert!(
                     all.contains(&refused),
                     "accesses refused to {pair}: {refused}, not {all:?}"
@@ -1484,12 +1667,50 @@ impl World {
                 refused,
             }));
         }
+        if self.taken("asked") {
+            let words = self.bench.get_wide::<3>("asked");
+            let [pair, key, offset, length, number] = unpack(&words, [16, 64, 64, 16, 32]);
+            moved = true;
+            self.early.push_back(Output::Asked(Asked {
+                pair: pair as u16,
+                number: number as u32,
+                key,
+                offset,
+                length: length as u16,
+                again: false,
+            }));
+        }
+        if self.taken("answered") {
+            let [pair, number, status] = unpack(&[self.bench.get("answered")], [16, 32, 8]);
+            moved = true;
+            self.early.push_back(Output::Answered(Answered {
+                pair: pair as u16,
+                number: number as u32,
+                status: Status::from_code(status as u8).expect("a status"),
+            }));
+        }
+        if self.taken("refused_elsewhere")
+            && let Some(pair) = self.elsewhere.take()
+        {
+            self.reference.refuse(pair);
+            let now = self.bench.model.cycle();
+            self.counted_elsewhere.push_front((now, pair));
+            self.counted_elsewhere.truncate(16);
+        }
         while let Some(output) = self.early.front() {
             let wanted = &mut self.reference.wanted;
             let Some((owed, duty)) = wanted.owed(output) else {
                 break;
             };
-            assert_eq!(self.early.pop_front(), Some(owed.clone()));
+            // That a get has come before is of no use to whoever answers it.
+            let told = match owed.clone() {
+                Output::Asked(asked) => Output::Asked(Asked {
+                    again: false,
+                    ..asked
+                }),
+                owed => owed,
+            };
+            assert_eq!(self.early.pop_front(), Some(told));
             assert!(wanted.read >= duty.reads, "{owed:x?} before its reads");
             assert!(
                 self.memory.answered >= duty.writes,
@@ -1507,6 +1728,7 @@ impl World {
                     assert!(*owing > 0, "pair {pair} gets back more than it has spent");
                     *owing -= 1;
                 }
+                Output::Answered(answered) => self.get_ends(answered.pair, answered.number),
                 _ => {}
             }
             moved = true;

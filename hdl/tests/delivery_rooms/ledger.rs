@@ -18,6 +18,8 @@ enum Said {
     Complete(Vec<u64>),
     Lost(Vec<u64>),
     Update(Vec<u64>),
+    Asked(Vec<u64>),
+    Answered(Vec<u64>),
     Ended,
 }
 
@@ -107,6 +109,22 @@ impl Entry {
                 (refused.into(), 1),
             ])));
         }
+        if e.asks {
+            said.push(Said::Asked(pack(&[
+                (e.pair, 16),
+                (e.match_bits, 64),
+                (e.immediate, 64),
+                (e.length, 16),
+                (e.number, 32),
+            ])));
+        }
+        if e.answers {
+            said.push(Said::Answered(pack(&[
+                (e.pair, 16),
+                (e.number, 32),
+                (status, 8),
+            ])));
+        }
         said.push(Said::Ended);
         said
     }
@@ -117,7 +135,7 @@ struct Rates {
     entry: f64,
     answer: f64,
     settled: f64,
-    takes: [f64; 4],
+    takes: [f64; 6],
 }
 
 /// Gives the block entries, and answers to their writes: up to one before its entry. Returns the cycles that it took.
@@ -128,6 +146,8 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
     let mut complete = Sink::<9>::new("complete", "complete");
     let mut lost = Sink::<1>::new("lost", "lost");
     let mut update = Sink::<1>::new("sink_update", "sink_update");
+    let mut asked = Sink::<3>::new("asked", "asked");
+    let mut told = Sink::<1>::new("answered", "answered");
     let writes: Vec<&Entry> = entries.iter().filter(|entry| entry.writes).collect();
     let expected: Vec<Vec<Said>> = entries.iter().map(Entry::says).collect();
     // What hasn't been said yet, by number of the entry, the next one last.
@@ -152,6 +172,8 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
         complete.drive(&mut bench, rng.random_bool(rates.takes[1]));
         lost.drive(&mut bench, rng.random_bool(rates.takes[2]));
         update.drive(&mut bench, rng.random_bool(rates.takes[3]));
+        asked.drive(&mut bench, rng.random_bool(rates.takes[4]));
+        told.drive(&mut bench, rng.random_bool(rates.takes[5]));
         let stays = settles.filter(|_| rng.random_bool(rates.settled));
         bench.set("settled_valid", stays.is_some());
         bench.set("settled", stays.unwrap_or(rng.random()));
@@ -176,6 +198,8 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
             complete.watch(&bench).map(Said::Complete),
             lost.watch(&bench).map(Said::Lost),
             update.watch(&bench).map(Said::Update),
+            asked.watch(&bench).map(Said::Asked),
+            told.watch(&bench).map(Said::Answered),
             bench.is("ended").then_some(Said::Ended),
         ];
         // Entries that have come, and not ended, make it hold something.
@@ -215,7 +239,7 @@ fn random(rng: &mut ChaCha8Rng) {
         entry: rate(rng),
         answer: rate(rng),
         settled: rate(rng),
-        takes: [rate(rng), rate(rng), rate(rng), rate(rng)],
+        takes: std::array::from_fn(|_| rate(rng)),
     };
     run(rng, &entries, &rates);
 }
@@ -254,7 +278,7 @@ fn a_completion_and_its_progress_take_three_cycles() {
             entry: 1.0,
             answer: 1.0,
             settled: 1.0,
-            takes: [1.0; 4],
+            takes: [1.0; 6],
         };
         let cycles = run(rng, &[entry; 100], &rates);
         assert!(cycles <= 310, "{cycles} cycles for 100 entries");

@@ -55,6 +55,9 @@ struct Ending {
     freed: bool,
     refused: bool,
     put: bool,
+    asks: bool,
+    answers: bool,
+    number: u64,
 }
 
 impl Ending {
@@ -80,6 +83,9 @@ impl Ending {
             freed: rng.random(),
             refused: rng.random(),
             put: rng.random_bool(0.2),
+            asks: rng.random_bool(0.2),
+            answers: rng.random_bool(0.2),
+            number: rng.random::<u32>().into(),
         }
     }
 
@@ -104,6 +110,9 @@ impl Ending {
             (self.freed.into(), 1),
             (self.refused.into(), 1),
             (self.put.into(), 1),
+            (self.asks.into(), 1),
+            (self.answers.into(), 1),
+            (self.number, 32),
         ]
     }
 }
@@ -122,7 +131,7 @@ struct Job {
 }
 
 /// Words of a pin with a job.
-const JOB_WORDS: usize = 8;
+const JOB_WORDS: usize = 9;
 
 impl Job {
     /// Any job. Lengths are often short, and often at an edge.

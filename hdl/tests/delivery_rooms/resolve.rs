@@ -148,6 +148,8 @@ struct Rates {
     /// How often a pair that no job is of is forgotten.
     forget: f64,
     gone: u64,
+    /// How often something is refused elsewhere.
+    elsewhere: f64,
 }
 
 impl Rates {
@@ -163,6 +165,7 @@ impl Rates {
         latency: 3,
         forget: 0.0,
         gone: 0,
+        elsewhere: 0.0,
     };
 
     fn random(rng: &mut ChaCha8Rng, gone: u64) -> Self {
@@ -177,6 +180,7 @@ impl Rates {
             latency: rng.random_range(1..10),
             forget: rate(rng) / 2.0,
             gone,
+            elsewhere: rate(rng) / 4.0,
         }
     }
 }
@@ -191,14 +195,15 @@ fn open() -> Bench {
     bench
 }
 
-/// Runs jobs to their ends and compares; returns the cycles that they took.
+/// Runs jobs to their ends and compares; returns the cycles that they took, what was refused elsewhere meanwhile,
+/// and whether the pair that is gone was forgotten: of it what was refused since.
 fn run(
     bench: &mut Bench,
     rng: &mut ChaCha8Rng,
     rates: Rates,
     given: &Given,
     expected: &Expected,
-) -> usize {
+) -> (usize, [u64; PAIRS], bool) {
     let mut job = Source::new("job", given.jobs.iter().map(Job::words).collect());
     let mut payload = Source::new("payload", given.payload.clone());
     let mut data = Source::new("data", given.data.clone());
@@ -209,6 +214,9 @@ fn run(
     let mut entries = Sink::<5>::new("entry", "entry");
     let mut answers = VecDeque::new();
     let (mut cycle, mut announced) = (0, 0);
+    // Refusals elsewhere: the pair, and since when it waits to be counted.
+    let mut elsewhere: Option<(u64, usize)> = None;
+    let (mut told, mut forgotten) = ([0; PAIRS], false);
     while entries.taken.len() < given.jobs.len() {
         assert!(cycle < 60_000, "it stands still");
         job.drive(bench, usize::MAX, rng.random_bool(rates.job));
@@ -227,9 +235,33 @@ fn run(
         let noise = (rng.random(), rng.random());
         let (granted, address) = answer.map_or(noise, |(_, answer)| answer);
         bench.set_wide("allowed", &pack(&[(granted.into(), 1), (address, 64)]));
-        bench.set("forget_valid", rng.random_bool(rates.forget));
+        if elsewhere.is_none() && rng.random_bool(rates.elsewhere) {
+            let pair = match rng.random() {
+                true => rates.gone,
+                false => rng.random_range(0..PAIRS as u64),
+            };
+            elsewhere = Some((pair, cycle));
+        }
+        bench.set("elsewhere_valid", elsewhere.is_some());
+        bench.set(
+            "elsewhere",
+            elsewhere.map_or(rng.random(), |(pair, _)| pair as u16),
+        );
+        let forgets = rng.random_bool(rates.forget);
+        bench.set("forget_valid", forgets);
         bench.set("forget", rates.gone);
         bench.eval();
+        if let Some((pair, since)) = elsewhere {
+            assert!(cycle < since + 64, "a refusal elsewhere waits");
+            if bench.is("elsewhere_ready") {
+                told[pair as usize] += 1;
+                elsewhere = None;
+            }
+        }
+        if forgets {
+            told[rates.gone as usize] = 0;
+            forgotten = true;
+        }
         job.taken(bench);
         for source in [&mut payload, &mut data, &mut copied] {
             source.taken(bench);
@@ -257,10 +289,18 @@ fn run(
     assert_eq!(words.taken, expected.written);
     assert_eq!(entries.taken, expected.entries);
     assert!(copied.done());
-    for pin in ["job", "payload", "data", "copied", "allowed", "forget"] {
+    for pin in [
+        "job",
+        "payload",
+        "data",
+        "copied",
+        "allowed",
+        "forget",
+        "elsewhere",
+    ] {
         bench.set(&format!("{pin}_valid"), false);
     }
-    cycle
+    (cycle, told, forgotten)
 }
 
 /// The count of each number of a pair, and of the first that is none.
@@ -281,14 +321,26 @@ fn random(rng: &mut ChaCha8Rng) {
         let gone = rng.random_range(0..PAIRS);
         let (given, expected) = choose(rng, 60, gone as u64);
         let rates = Rates::random(rng, gone as u64);
-        run(&mut bench, rng, rates, &given, &expected);
+        let (_, told, forgotten) = run(&mut bench, rng, rates, &given, &expected);
+        if forgotten {
+            refused[gone] = 0;
+        }
         for (total, new) in refused.iter_mut().zip(expected.refused) {
             *total += new;
         }
-        bench.set("forget_valid", true);
-        bench.step();
-        bench.set("forget_valid", false);
-        refused[gone] = 0;
+        for (total, new) in refused.iter_mut().zip(told) {
+            *total += new;
+        }
+        if rng.random() {
+            bench.set("forget_valid", true);
+            bench.step();
+            bench.set("forget_valid", false);
+            refused[gone] = 0;
+        }
+        // What was refused elsewhere at the end is counted.
+        for _ in 0..4 {
+            bench.step();
+        }
         let shown = counts(&mut bench);
         assert_eq!((&shown[..PAIRS], shown[PAIRS]), (&refused[..], 0));
     }
@@ -321,7 +373,7 @@ fn pace(rng: &mut ChaCha8Rng, length: u64) -> f64 {
         };
         add(rng, &mut given, &mut expected, job, 1.0, 0.0);
     }
-    let cycles = run(&mut open(), rng, Rates::FULL, &given, &expected);
+    let (cycles, ..) = run(&mut open(), rng, Rates::FULL, &given, &expected);
     cycles as f64 / 100.0
 }
 

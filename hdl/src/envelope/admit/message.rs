@@ -1,4 +1,5 @@
-//! A message: Lists are asked which receive it meets, and append it if there is none. A put enters between them, and asks Lists nothing.
+//! A message: Lists are asked which receive it meets, and append it if there is none. A put, a get and the answer of a get enter between them, and
+//! ask Lists nothing.
 
 use super::{Admit, State};
 use crate::envelope::asked::{Ask, Asked};
@@ -23,6 +24,20 @@ impl Admit {
         self.appends.next = self.slot.q.val().found & !self.refusable.val();
         self.of_message.next.append = self.appends.val();
         self.of_message.next.slot = self.slot.q.val().slot;
+
+        // A get has no payload, nor has the answer of one that is refused.
+        self.is_get.next = self.message.q.val().put & self.message.q.val().get;
+        self.is_answer.next = self.message.q.val().put & self.message.q.val().answer;
+        self.on_wire.next = self.message.q.val().length;
+        if self.is_get.val() | (self.is_answer.val() & self.message.q.val().refused) {
+            self.on_wire.next = 0.into();
+        }
+        // Its pair has failed or been closed meanwhile: nothing of it is done, and an answer's buffer may be the host's again.
+        self.answer_is_late.next = !self.pair.val().connected | self.pair.val().failed;
+        self.is_late.next = !self.pair.val().connected | self.pair.val().failed;
+        if self.is_answer.val() {
+            self.is_late.next = self.answer_is_late.val();
+        }
     }
 
     /// It enters, or is dropped.
@@ -37,6 +52,9 @@ impl Admit {
             self.asked_held.d.next.match_bits = self.message.q.val().match_bits;
             self.asked_held.d.next.immediate = self.message.q.val().immediate;
             self.asked_held.d.next.arrived = self.message.q.val().length;
+            self.asked_held.d.next.again = self.message.q.val().again;
+            self.asked_held.d.next.refused = self.message.q.val().refused;
+            self.asked_held.d.next.number = self.message.q.val().number;
             self.asked_held.d.next.ready = self.message.q.val().ready;
             self.asked_held.d.next.refusable = self.refusable.val();
             self.asked_held.d.next.append = self.appends.val();
@@ -45,9 +63,16 @@ impl Admit {
                 self.asked_held.d.next.ask = Ask::Put;
                 self.commands.d.next = false;
             }
-            if !self.pair.val().connected | self.pair.val().failed {
-                // A late message of a pair that has failed or been closed meanwhile.
+            if self.is_get.val() {
+                self.asked_held.d.next.ask = Ask::Get;
+            }
+            if self.is_answer.val() {
+                self.asked_held.d.next.ask = Ask::Answer;
+                self.asked_held.d.next.arrived = self.on_wire.val();
+            }
+            if self.is_late.val() {
                 self.asked_held.d.next.ask = Ask::Drop;
+                self.asked_held.d.next.arrived = self.on_wire.val();
                 self.commands.d.next = false;
             }
             self.enters_message.d.next = true;

@@ -429,6 +429,13 @@ pub(super) struct Admit {
     /// A receive for it may be on its way here.
     may_be_posted: Signal<Local, Bit>,
     refusable: Signal<Local, Bit>,
+    // The message in hand is a get, or the answer of one; its bytes on the wire.
+    is_get: Signal<Local, Bit>,
+    is_answer: Signal<Local, Bit>,
+    on_wire: Signal<Local, Bits<16>>,
+    /// It comes too late, since its pair has failed or isn't connected; so does an answer.
+    is_late: Signal<Local, Bit>,
+    answer_is_late: Signal<Local, Bit>,
     appends: Signal<Local, Bit>,
     of_request: Signal<Local, Asked>,
     is_cancel: Signal<Local, Bit>,

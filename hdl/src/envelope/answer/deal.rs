@@ -63,6 +63,35 @@ impl Answer {
                             self.work.d.next.ending.put = true;
                             self.state.d.next = State::Job;
                         }
+                        Ask::Get => {
+                            self.work.d.next.ending.pair = self.now.val().pair;
+                            self.work.d.next.ending.match_bits = self.now.val().match_bits;
+                            self.work.d.next.ending.immediate = self.now.val().immediate;
+                            self.work.d.next.ending.length = self.now.val().arrived;
+                            self.work.d.next.ending.number = self.now.val().number;
+                            self.work.d.next.ending.accepted = self.get_is_new.val();
+                            self.work.d.next.ending.freed =
+                                self.get_is_new.val() & self.put_frees.val();
+                            self.work.d.next.ending.asks = true;
+                            self.state.d.next = State::Job;
+                        }
+                        Ask::Answer => {
+                            self.work.d.next.ending.pair = self.now.val().pair;
+                            self.work.d.next.ending.number = self.now.val().number;
+                            self.work.d.next.ending.status = Status::RemoteAccess.into();
+                            self.work.d.next.ending.answers = true;
+                            if !self.now.val().refused {
+                                self.work.d.next.way = Way::Hit;
+                                self.work.d.next.length = self.now.val().arrived;
+                                self.work.d.next.arrived = self.now.val().arrived;
+                                self.work.d.next.domain =
+                                    self.now.val().immediate.get_bits::<8>(32);
+                                self.work.d.next.key = self.now.val().immediate.get_bits::<32>(0);
+                                self.work.d.next.target = self.now.val().match_bits;
+                                self.work.d.next.ending.status = Status::Success.into();
+                            }
+                            self.state.d.next = State::Job;
+                        }
                         Ask::Handle => {
                             self.state.d.next = State::Handle;
                         }

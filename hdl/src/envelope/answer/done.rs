@@ -14,7 +14,9 @@ impl Answer {
         self.of_arrival.next = (self.ask.val() == Ask::Message)
             | (self.ask.val() == Ask::Drop)
             | (self.ask.val() == Ask::Revoked)
-            | (self.ask.val() == Ask::Put);
+            | (self.ask.val() == Ask::Put)
+            | (self.ask.val() == Ask::Get)
+            | (self.ask.val() == Ask::Answer);
         self.of_request.next = !self.of_arrival.val()
             & (self.ask.val() != Ask::Lost)
             & (self.ask.val() != Ask::Last)
@@ -63,6 +65,7 @@ impl Answer {
     pub(super) fn check(&mut self) {
         self.within_buffer.ok.next = !self.job.valid.val()
             | ((self.work.q.val().way != Way::Hit) & (self.work.q.val().way != Way::Copy))
+            | self.work.q.val().ending.answers
             | (bit_cast::<32, 16>(self.work.q.val().length) <= self.receive.q.val().length);
         self.refusal_is_asked_for.ok.next =
             !self.job.valid.val() | !self.work.q.val().ending.refused | self.now.val().ready;

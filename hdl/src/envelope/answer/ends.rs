@@ -56,6 +56,9 @@ impl Answer {
             freed: true,
             refused: false,
             put: false,
+            asks: false,
+            answers: false,
+            number: 0.into(),
             marks: false,
         };
         self.took.next = Ending {
@@ -78,11 +81,15 @@ impl Answer {
             freed: true,
             refused: false,
             put: false,
+            asks: false,
+            answers: false,
+            number: 0.into(),
             marks: false,
         };
         self.refused_frees.next = true;
         self.revoked_frees.next = true;
         self.put_frees.next = true;
+        self.get_is_new.next = !self.now.val().again;
         self.inserted_frees.next = false;
         self.claimed_frees.next = false;
         self.claimed_vacates.next = false;

@@ -280,6 +280,8 @@ pub(super) struct Answer {
     refused_frees: Signal<Local, Bit>,
     revoked_frees: Signal<Local, Bit>,
     put_frees: Signal<Local, Bit>,
+    /// The get hasn't come before: it is one more request of its pair.
+    get_is_new: Signal<Local, Bit>,
     inserted_frees: Signal<Local, Bit>,
     claimed_frees: Signal<Local, Bit>,
     claimed_vacates: Signal<Local, Bit>,

@@ -19,6 +19,8 @@ impl Answer {
             & (self.ask.val() != Ask::Drop)
             & (self.ask.val() != Ask::Revoked)
             & (self.ask.val() != Ask::Put)
+            & (self.ask.val() != Ask::Get)
+            & (self.ask.val() != Ask::Answer)
             & (self.ask.val() != Ask::Handle);
         self.none_kept.next = self.replies.level.val() == 0;
         self.has_answer.next = self.replies.output.valid.val();
