@@ -33,8 +33,8 @@ fn words(query: &Access) -> Vec<u64> {
     ])
 }
 
-/// Words of what Delivery asks for a process, or for a peer.
-fn of_delivery(asked: &Asked) -> Vec<u64> {
+/// Words of what is asked for a process, or for a peer.
+fn access_words(asked: &Asked) -> Vec<u64> {
     let (query, remote) = match asked {
         Asked::Process(query) => (*query, None),
         Asked::Peer(access) => {
@@ -174,8 +174,8 @@ struct Seen {
 /// Who asks.
 const CLIENTS: [&str; 3] = ["transmit", "delivery", "posts"];
 
-/// The client that asks for peers too.
-const DELIVERY: usize = 1;
+/// The client that asks for processes alone.
+const POSTS: usize = 2;
 
 /// A question.
 #[derive(Clone, Copy)]
@@ -474,7 +474,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
         bench.set_wide("fault", &pack(&[(fault.unwrap_or(0).into(), 16), (0, 8)]));
         for (k, name) in CLIENTS.into_iter().enumerate() {
             if offered[k].is_none() && rng.random_bool(rates[k]) {
-                offered[k] = Some(match k == DELIVERY && rng.random_bool(0.5) {
+                offered[k] = Some(match k != POSTS && rng.random_bool(0.5) {
                     true => Asked::Peer(granted.access(rng, size)),
                     false => Asked::Process(query(rng, regions as u16, &model)),
                 });
@@ -482,8 +482,8 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
             bench.set(&format!("{name}_query_valid"), offered[k].is_some());
             if let Some(asked) = &offered[k] {
                 let words = match asked {
-                    Asked::Process(query) if k != DELIVERY => words(query),
-                    asked => of_delivery(asked),
+                    Asked::Process(query) if k == POSTS => words(query),
+                    asked => access_words(asked),
                 };
                 bench.set_wide(&format!("{name}_query"), &words);
             }
@@ -512,13 +512,13 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
             let Some(due) = its else { continue };
             let right = due.address.is_some();
             let allowed = match k {
-                DELIVERY => {
-                    let permission: [u64; 2] = bench.get_wide("delivery_allowed");
+                POSTS => bench.is("posts_allowed"),
+                _ => {
+                    let permission: [u64; 2] = bench.get_wide(&format!("{name}_allowed"));
                     let [allowed, address] = unpack(&permission, [1, 64]);
                     assert!(!right || due.address == Some(address), "cycle {cycle}");
                     allowed == 1
                 }
-                _ => bench.is(&format!("{name}_allowed")),
             };
             assert_eq!(allowed, right, "cycle {cycle}");
             if let Asked::Peer(access) = due.asked {

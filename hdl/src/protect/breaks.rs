@@ -24,6 +24,14 @@ pub fn regions() -> Vec<Break> {
         Break::new("peers_overlap").force::<Regions>("remote_under_way", "false"),
         // An offset is taken for an address.
         Break::new("offset_is_an_address").force::<Regions>("located.d", "address"),
+        // What a peer asks to read is looked at as if a process asked,
+        Break::new("reads_are_of_this_host")
+            .force::<Regions>("transmit_query.data.remote", "false"),
+        // or said to be where its offset is.
+        Break::new("reads_at_the_offset").force::<Regions>(
+            "transmit_allowed.data.address",
+            "answering.q.query.buffer.address",
+        ),
         // The peer of a pair that has failed goes on.
         Break::new("failure_not_heard").force::<Grants>("fails", "false"),
         // A remote key of another tag names the grant.
@@ -199,9 +207,23 @@ pub fn shut_out() -> Vec<Break> {
         // What is denied is looked up.
         Break::new("looks_up").force_if::<ShutOut>("passed.valid", "query.valid", "denies"),
         // What is denied isn't counted for its reason.
-        Break::new("denies_silently").force::<ShutOut>("peer_refused.valid", "refused.valid"),
+        Break::new("denies_silently")
+            .force::<ShutOut>("peer_refused.valid", "refused.valid | denies_get"),
+        // Nor is a get that is denied.
+        Break::new("denies_gets_silently")
+            .force::<ShutOut>("peer_refused.valid", "refused.valid | denies"),
+        // A peer that is shut out gets on.
+        Break::new("gets_go_on").force::<ShutOut>("get_is_out", "false"),
+        // A denial is told in place of a refusal of the same cycle.
+        Break::new("denies_over_a_refusal")
+            .force::<ShutOut>("denies", "is_out")
+            .force::<ShutOut>("denies_get", "get_is_out"),
+        // Gets go before the ticks of the clock.
+        Break::new("gets_stop_the_clock").force::<ShutOut>("looks_at_get", "get.valid"),
         // What is refused isn't counted.
         Break::new("counts_nothing").force::<ShutOut>("to_count.d", "false"),
+        // Nor is a refusal behind one that waits.
+        Break::new("counts_one_of_two").force::<ShutOut>("next_to_count.d", "false"),
         // The count goes on after the peer was shut out.
         Break::new("count_kept").force_if::<ShutOut>("changed.count", "more", "state.q == 4"),
         // Without a limit the first refusal that the count has no room for shuts out.

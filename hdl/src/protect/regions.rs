@@ -71,10 +71,10 @@ pub struct Regions {
     pub reset: Signal<In, Bit>,
     /// The table is cleared.
     pub initialized: Signal<Out, Bit>,
-    /// A buffer of a send.
-    pub transmit_query: Stream<In, RegionQuery>,
-    /// Whether it may be used.
-    pub transmit_allowed: Pulse<Out, Bit>,
+    /// A buffer of a send, or what a peer asks to read.
+    pub transmit_query: Stream<In, Access>,
+    /// Whether it may be used, and where it is.
+    pub transmit_allowed: Pulse<Out, Permission>,
     /// A buffer that a message has come for.
     pub delivery_query: Stream<In, Access>,
     /// Whether it may be used, and where it is.
@@ -124,7 +124,7 @@ pub struct Regions {
     told: Reg<RemoteRefusal>,
     tells: Reg<Bit>,
 
-    transmit_asks: Signal<Local, Access>,
+    answer: Signal<Local, Permission>,
     posts_asks: Signal<Local, Access>,
     next_key: Signal<Local, Bits<32>>,
     in_table: Signal<Local, Bit>,
@@ -251,16 +251,9 @@ impl Logic for Regions {
         );
 
         // Cycle 0: a query is taken.
-        self.transmit_asks.next = Access::default();
-        self.transmit_asks.next.buffer = self.transmit_query.data.val();
         self.posts_asks.next = Access::default();
         self.posts_asks.next.buffer = self.posts_query.data.val();
-        send!(
-            self.turn.input[0],
-            self.transmit_query.valid.val(),
-            self.transmit_asks.val()
-        );
-        self.transmit_query.ready.next = self.turn.input[0].ready.val();
+        join!(self.transmit_query => self.turn.input[0]);
         join!(self.delivery_query => self.turn.input[1]);
         send!(
             self.turn.input[2],
@@ -363,18 +356,19 @@ impl Logic for Regions {
         self.grants.spend.next = self.fits.val();
         self.answers.next = self.answering.q.val().valid;
         self.answered.next = self.answering.q.val().client;
+        self.answer.next = Permission {
+            allowed: self.fits.val(),
+            address: self.located.q.val(),
+        };
         send!(
             self.transmit_allowed,
             self.answers.val() & (self.answered.val() == client::TRANSMIT),
-            self.fits.val()
+            self.answer.val()
         );
         send!(
             self.delivery_allowed,
             self.answers.val() & (self.answered.val() == client::DELIVERY),
-            Permission {
-                allowed: self.fits.val(),
-                address: self.located.q.val(),
-            }
+            self.answer.val()
         );
         send!(
             self.posts_allowed,

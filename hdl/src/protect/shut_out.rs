@@ -5,7 +5,7 @@
 //!   query ─┤                                                ├──► Regions ──► answer, refusals ──► counted
 //!   of a peer ──► Table: shut out? ─ no ────────────────────┘
 //!                   ▲  ▲     └───── yes ───► denied
-//!                   │  └── each tick a round: one tick less
+//!   get ────────────┤  └── each tick a round: one tick less
 //!   control ────────┘
 //! ```
 //!
@@ -13,12 +13,15 @@
 //! shut out for the time; what is denied meanwhile isn't counted here. Time is counted in ticks, by one round over the pairs in each.
 //!
 //! An access of a process of this host goes straight through. One of a peer comes two cycles later than it would. One question comes at a time.
+//!
+//! A get of a peer is asked about beside them, by whoever answers it: that it isn't shut out is all that is said here, and Regions is asked for the
+//! memory by another way. So a refusal may be told at any time, also while a question is looked at; two may wait to be counted.
 
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::Table;
 use crate::types::{
-    Access, ControlRequest, Permission, RemoteRefusal, ShutOutReport, ShutOutSetup,
+    Access, ControlRequest, Permission, RemoteGet, RemoteRefusal, ShutOutReport, ShutOutSetup,
 };
 use abi::control::{Operation, RefusalReason};
 use abi::times::{SHUT_OUT_LIMIT, SHUT_OUT_TICK, SHUT_OUT_TICKS};
@@ -56,6 +59,10 @@ enum State {
     Read,
     /// and is answered.
     Answer,
+    /// What is known of the peer that gets comes out of the table,
+    FindGet,
+    /// and its get goes on, or is denied.
+    DecideGet,
 }
 
 /// What is known of all pairs.
@@ -75,7 +82,11 @@ pub struct ShutOut {
     pub passed: Stream<Out, Access>,
     /// and its answer.
     pub answer: Pulse<In, Permission>,
-    /// In the cycle after that, if a peer's access was refused: why.
+    /// A get of a peer: is its peer shut out? It is taken within a few cycles.
+    pub get: Stream<In, RemoteGet>,
+    /// In the cycle in which `get` is taken: it is denied.
+    pub get_denied: Signal<Out, Bit>,
+    /// A peer's access was refused: why. In the cycle after its `answer`; or at any time, if it was a get's. Two of them may come in a short time.
     pub refused: Pulse<In, RemoteRefusal>,
     /// All that is refused to peers: this, and what is denied here.
     pub peer_refused: Pulse<Out, RemoteRefusal>,
@@ -93,13 +104,25 @@ pub struct ShutOut {
     /// An access of this pair's peer was refused, and isn't counted yet.
     to_count: Reg<Bit>,
     pair: Reg<Bits<16>>,
+    /// Behind it another one, of this pair's peer.
+    next_to_count: Reg<Bit>,
+    next_pair: Reg<Bits<16>>,
+    /// A get was looked at since the round's last step, which goes before the next.
+    got: Reg<Bit>,
     clock_left: Reg<Bits<16>>,
     /// A round is under way, or due.
     round: Reg<Bit>,
     turn: Reg<Bits<16>>,
 
     asks: Signal<Local, Bit>,
+    /// Whoever asks is shut out. It is told when nothing else is.
+    is_out: Signal<Local, Bit>,
     denies: Signal<Local, Bit>,
+    get_is_out: Signal<Local, Bit>,
+    denies_get: Signal<Local, Bit>,
+    looks_at_get: Signal<Local, Bit>,
+    /// The oldest refusal is counted in this cycle.
+    counts: Signal<Local, Bit>,
     reads: Signal<Local, Bit>,
     sets: Signal<Local, Bit>,
     setup: Signal<Local, ShutOutSetup>,
@@ -137,14 +160,15 @@ impl Logic for ShutOut {
 
         // A question: of a process it goes on at once, of a peer when it is known not to be shut out.
         self.asks.next = self.query.valid.val() & self.query.data.val().remote;
-        self.denies.next = (self.state.q.val() == State::Decide)
+        self.is_out.next = (self.state.q.val() == State::Decide)
             & self.held.q.val().out
             & (self.query.data.val().pair < self.pairs.val());
+        self.denies.next = self.is_out.val() & !self.refused.valid.val();
         send!(
             self.passed,
             self.query.valid.val()
                 & (!self.query.data.val().remote
-                    | ((self.state.q.val() == State::Decide) & !self.denies.val())),
+                    | ((self.state.q.val() == State::Decide) & !self.is_out.val())),
             self.query.data.val()
         );
         self.query.ready.next =
@@ -158,9 +182,17 @@ impl Logic for ShutOut {
         if self.denied.q.val() {
             self.allowed.data.next = Permission::default();
         }
+        // A get: of a peer that isn't shut out it goes on.
+        self.get_is_out.next = (self.state.q.val() == State::DecideGet)
+            & self.held.q.val().out
+            & (self.get.data.val().pair < self.pairs.val());
+        self.denies_get.next = self.get_is_out.val() & !self.refused.valid.val();
+        self.get.ready.next = (self.state.q.val() == State::DecideGet)
+            & (!self.get_is_out.val() | self.denies_get.val());
+        self.get_denied.next = self.denies_get.val();
         send!(
             self.peer_refused,
-            self.refused.valid.val() | self.denies.val(),
+            self.refused.valid.val() | self.denies.val() | self.denies_get.val(),
             self.refused.data.val()
         );
         if self.denies.val() {
@@ -171,11 +203,34 @@ impl Logic for ShutOut {
                 offset: self.query.data.val().buffer.address,
             };
         }
-        self.nothing_is_lost.ok.next =
-            !self.refused.valid.val() | (!self.to_count.q.val() & !self.denies.val());
+        if self.denies_get.val() {
+            self.peer_refused.data.next = RemoteRefusal {
+                pair: self.get.data.val().pair,
+                reason: RefusalReason::ShutOut,
+                region: 0.into(),
+                offset: self.get.data.val().offset,
+            };
+        }
+
+        // Refusals that aren't counted: a new one stands behind the one that is here.
+        self.counts.next = self.state.q.val() == State::Count;
+        self.nothing_is_lost.ok.next = !self.refused.valid.val()
+            | ((!self.next_to_count.q.val() | self.counts.val())
+                & !self.denies.val()
+                & !self.denies_get.val());
+        if self.counts.val() {
+            self.to_count.d.next = self.next_to_count.q.val();
+            self.pair.d.next = self.next_pair.q.val();
+            self.next_to_count.d.next = false;
+        }
         if self.refused.valid.val() {
-            self.to_count.d.next = true;
-            self.pair.d.next = self.refused.data.val().pair;
+            if self.to_count.q.val() & (!self.counts.val() | self.next_to_count.q.val()) {
+                self.next_to_count.d.next = true;
+                self.next_pair.d.next = self.refused.data.val().pair;
+            } else {
+                self.to_count.d.next = true;
+                self.pair.d.next = self.refused.data.val().pair;
+            }
         }
 
         // Ticks.
@@ -200,6 +255,7 @@ impl Logic for ShutOut {
         self.more.next = self.held.q.val().count + 1;
         self.less.next = self.held.q.val().left - 1;
 
+        self.looks_at_get.next = self.get.valid.val() & !(self.got.q.val() & self.round.q.val());
         self.rows.read_address.next = self.query.data.val().pair;
         self.changed.next = self.held.q.val();
         self.rows.write.enable.next = false;
@@ -228,7 +284,12 @@ impl Logic for ShutOut {
                         }
                     } else if self.asks.val() {
                         self.state.d.next = State::Find;
+                    } else if self.looks_at_get.val() {
+                        self.got.d.next = true;
+                        self.rows.read_address.next = self.get.data.val().pair;
+                        self.state.d.next = State::FindGet;
                     } else if self.round.q.val() {
+                        self.got.d.next = false;
                         self.rows.read_address.next = self.turn.q.val();
                         self.state.d.next = State::Look;
                     }
@@ -243,12 +304,20 @@ impl Logic for ShutOut {
                     self.state.d.next = State::Idle;
                 }
             }
+            State::FindGet => {
+                self.held.d.next = self.rows.read_data.val();
+                self.state.d.next = State::DecideGet;
+            }
+            State::DecideGet => {
+                if self.get.ready.val() {
+                    self.state.d.next = State::Idle;
+                }
+            }
             State::Refused => {
                 self.held.d.next = self.rows.read_data.val();
                 self.state.d.next = State::Count;
             }
             State::Count => {
-                self.to_count.d.next = false;
                 self.changed.next.count = self.more.val();
                 if self.more.val() == self.held.q.val().limit {
                     self.changed.next.count = 0.into();
