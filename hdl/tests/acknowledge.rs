@@ -65,7 +65,8 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
     let mut control: Option<(Operation, usize, PairSetup)> = None;
     let mut control_since = 0;
     // The pair whose numbers were asked for in the cycle before, and what they were then.
-    let mut looked_up: Option<(usize, SinkNumbers)> = None;
+    let mut looked_up: Option<(usize, SinkNumbers, bool)> = None;
+    let mut connected = vec![false; size.config.pairs];
     // A frame began in the cycle before.
     let mut begun = false;
     // The frame on offer.
@@ -169,15 +170,17 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
         bench.eval();
         gathered_pair = bench.get("gathered_pair") as usize;
 
-        if let Some((pair, numbers)) = looked_up {
+        if let Some((pair, numbers, failed)) = looked_up {
             let found = SinkNumbers {
                 accepted: bench.get("lookup_acknowledge") as u32,
                 freed: bench.get("lookup_credit") as u32,
                 refused: bench.get("lookup_refused") as u16,
             };
             assert_eq!(found, numbers, "pair {pair}, cycle {cycle}");
+            assert_eq!(bench.is("lookup_failed"), failed, "pair {pair}, {cycle}");
         }
-        looked_up = Some((lookup, model.numbers(lookup as u16)));
+        let failed = connected[lookup] && !model.is_sound(lookup as u16);
+        looked_up = Some((lookup, model.numbers(lookup as u16), failed));
         let frame_type = FrameType::from_code(code as u8);
         if valid && offer.is_none() {
             offer = model.offer(offered as u16);
@@ -255,6 +258,7 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
                 }
                 let is_set = operation == Operation::PairSet;
                 model.set(index as u16, is_set);
+                connected[index] = is_set;
                 granted[index] = if is_set {
                     setup.local_credits.into()
                 } else {

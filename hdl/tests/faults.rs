@@ -78,6 +78,11 @@ fn faults(size: &Size, rng: &mut ChaCha8Rng) {
         for sink in 0..party::SINKS {
             let valid = bench.is(&format!("fault_valid_{sink}"));
             let ready = bench.is(&format!("fault_ready_{sink}"));
+            let done = told[party::DELIVERY].len() > told[party::SENDS].len();
+            assert!(
+                sink != party::SENDS || !valid || bench.is("delivery_done") == done,
+                "SendQueues hear when Delivery has finished, cycle {cycle}"
+            );
             if let Some(words) = steady[sink].watch("fault", valid, ready, &fault) {
                 let [pair, status] = unpack(&words, [16, 8]);
                 told[sink].push((pair, status));

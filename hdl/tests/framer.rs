@@ -9,13 +9,24 @@ use abi::control::{CardSetup, Operation, PairSetup};
 use abi::limits::EAGER_MAX;
 use abi::request::{FLAG_READY, Opcode, SendRequest};
 use abi::wire::{FrameHeader, FrameType, HEADER_BYTES};
-use card_model::link::{Owed, SinkNumbers, Transmit, seal};
+use card_model::link::{Asked, Owed, SinkNumbers, Transmit, seal};
 use hdl::config;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::broken::{breaks, mutants};
 use support::fields::{Steady, pack, set_control};
 use support::{Bench, Size, for_sizes, rate};
+
+/// What is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Message,
+    Put,
+    Get,
+    Answer,
+    /// The answer of a get that is refused.
+    Refusal,
+}
 
 #[derive(Clone, Debug)]
 struct Message {
@@ -24,7 +35,9 @@ struct Message {
     match_bits: u64,
     immediate: u64,
     ready: bool,
-    put: bool,
+    kind: Kind,
+    /// Bytes of payload, or that are wanted.
+    length: usize,
     /// It has been sent before, as this number.
     again: bool,
     number: u32,
@@ -33,22 +46,33 @@ struct Message {
 
 impl Message {
     fn random(size: &Size, rng: &mut ChaCha8Rng) -> Self {
-        let length: usize = match rng.random_range(0..4) {
+        let mut length: usize = match rng.random_range(0..4) {
             0 => [0, 1, 7, 8, 9, EAGER_MAX - 1, EAGER_MAX][rng.random_range(0..7)],
             1 => rng.random_range(0..=EAGER_MAX),
             _ => rng.random_range(0..40),
         };
-        let put: bool = rng.random();
+        let kind = match rng.random_range(0..8) {
+            0..3 => Kind::Message,
+            3 | 4 => Kind::Put,
+            5 => Kind::Get,
+            6 => Kind::Answer,
+            _ => Kind::Refusal,
+        };
+        if kind == Kind::Refusal {
+            length = 0;
+        }
+        let payload = if kind == Kind::Get { 0 } else { length };
         Message {
             pair: size.pair(rng),
             context: rng.random(),
             match_bits: rng.random(),
             immediate: rng.random(),
-            ready: !put && rng.random(),
-            put,
+            ready: kind == Kind::Message && rng.random(),
+            kind,
+            length,
             again: false,
             number: rng.random(),
-            payload: (0..length).map(|_| rng.random()).collect(),
+            payload: (0..payload).map(|_| rng.random()).collect(),
         }
     }
 
@@ -56,11 +80,14 @@ impl Message {
         pack(&[
             (self.pair as u64, 16),
             (self.context.into(), 16),
-            (self.payload.len() as u64, 16),
+            (self.length as u64, 16),
             (self.match_bits, 64),
             (self.immediate, 64),
             (self.ready.into(), 8),
-            (self.put.into(), 1),
+            ((self.kind == Kind::Put).into(), 1),
+            ((self.kind == Kind::Get).into(), 1),
+            (self.is_answer().into(), 1),
+            ((self.kind == Kind::Refusal).into(), 1),
             (self.again.into(), 1),
             (self.number.into(), 32),
         ])
@@ -76,15 +103,33 @@ impl Message {
         words.collect()
     }
 
+    fn is_answer(&self) -> bool {
+        matches!(self.kind, Kind::Answer | Kind::Refusal)
+    }
+
+    /// The get that it answers.
+    fn asked(&self) -> Asked {
+        Asked {
+            pair: self.pair as u16,
+            number: self.number,
+            key: self.match_bits,
+            offset: self.immediate,
+            length: self.length as u16,
+            again: false,
+        }
+    }
+
     fn request(&self) -> SendRequest {
-        let opcode = match self.put {
-            true => Opcode::Put,
-            false => Opcode::TaggedSend,
+        let opcode = match self.kind {
+            Kind::Put => Opcode::Put,
+            Kind::Get => Opcode::Get,
+            _ => Opcode::TaggedSend,
         };
         SendRequest {
             opcode: opcode.code(),
             flags: if self.ready { FLAG_READY } else { 0 },
             context: self.context,
+            length: self.length as u64,
             match_bits: self.match_bits,
             immediate: self.immediate,
             ..SendRequest::default()
@@ -120,6 +165,8 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
     // Numbers given by the lookup of each cycle: by the acknowledge the pair, credit, and what was refused.
     let mut given: HashMap<u32, (usize, u32, u16)> = HashMap::new();
     let mut lookup = 0;
+    // What the pair that is looked up in this cycle is told to be in the next.
+    let mut failed = false;
     let (mut made, mut idle, mut done, mut counted) = (0, 0, 0, 0);
     // What went out last while both a message and a control frame waited.
     let mut last_of_both: Option<bool> = None;
@@ -128,7 +175,7 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
         if message.is_none() && made < total && rng.random_bool(busy) {
             let mut next = Message::random(size, rng);
             // One that goes out again is mostly one of the latest; one that was passed over is one of the next.
-            if rng.random_bool(0.4) {
+            if !next.is_answer() && rng.random_bool(0.4) {
                 let latest = sequences[next.pair].unwrap_or_default();
                 next.again = true;
                 next.number = latest.wrapping_add(3).wrapping_sub(rng.random_range(0..20));
@@ -205,6 +252,8 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
         bench.set("lookup_acknowledge", acknowledge);
         bench.set("lookup_credit", credit);
         bench.set("lookup_refused", refused);
+        bench.set("lookup_failed", failed);
+        failed = rng.random_bool(0.2);
         bench.set("m_axis_tready", rng.random_bool(ready));
         bench.eval();
 
@@ -233,7 +282,11 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
         if taken[0] {
             let message = message.take().expect("it is taken");
             payload = message.payload_words();
-            if let Some(sequence) = &mut sequences[message.pair] {
+            if message.is_answer() {
+                let payload = (message.kind == Kind::Answer).then_some(&message.payload[..]);
+                let frame = model.answer(&message.asked(), payload, UNKNOWN);
+                frames.extend(frame.filter(|_| !failed));
+            } else if let Some(sequence) = &mut sequences[message.pair] {
                 let Message { pair, payload, .. } = &message;
                 let request = message.request();
                 let number = match message.again {
@@ -354,7 +407,7 @@ fn short_messages_follow_each_other_without_a_loss() {
     bench.set("message_valid", true);
     bench.set_wide(
         "message",
-        &pack(&[(1, 16), (0, 16), (8, 16), (0, 64), (0, 64), (0, 41)]),
+        &pack(&[(1, 16), (0, 16), (8, 16), (0, 64), (0, 64), (0, 44)]),
     );
     bench.set("m_axis_tready", true);
     let mut ends = vec![];

@@ -1,11 +1,12 @@
 //! `link::Gather`, Verilated: each job is answered once and in order; each whose payload can be read becomes one message with its payload, unless
-//! its pair is dropped first; the payload is the job's segments one after the other; reads overlap, and none waits for the wire.
+//! its pair is dropped first; the payload is the job's segments one after the other; reads overlap, and none waits for the wire. Of a get the buffer is
+//! asked for and not read; an answer becomes a message whatever comes of its read.
 
 mod support;
 
 use std::collections::VecDeque;
 
-use abi::control::RIGHT_LOCAL_READ;
+use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_READ};
 use abi::limits::EAGER_MAX;
 use abi::request::{FLAG_READY, INLINE_BYTES, MAX_SEGMENTS};
 use abi::status::Status;
@@ -25,6 +26,8 @@ struct Piece {
     length: usize,
     allowed: bool,
     error: bool,
+    /// Where it is, if it may be read.
+    located: u64,
 }
 
 impl Piece {
@@ -35,8 +38,20 @@ impl Piece {
             length,
             allowed: !rng.random_bool(trouble),
             error: rng.random_bool(trouble),
+            located: rng.random(),
         }
     }
+}
+
+/// What a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Message,
+    Put,
+    Get,
+    Answer,
+    /// An answer that the peer may not have, whatever it has asked for.
+    Denied,
 }
 
 #[derive(Clone, Debug)]
@@ -47,7 +62,7 @@ struct Job {
     match_bits: u64,
     immediate: u64,
     ready: bool,
-    put: bool,
+    kind: Kind,
     /// The payload comes with the job.
     inline: bool,
     payload: Vec<u64>,
@@ -61,7 +76,15 @@ struct Job {
 impl Job {
     fn random(rng: &mut ChaCha8Rng, inline: f64, gather: f64) -> Self {
         let inline = rng.random_bool(inline);
-        if !inline && rng.random_bool(gather) {
+        let kind = match rng.random_range(0..8) {
+            0 | 1 if !inline => Kind::Answer,
+            2 if !inline => Kind::Get,
+            3 if !inline => Kind::Denied,
+            4..6 => Kind::Put,
+            _ => Kind::Message,
+        };
+        let is_send = matches!(kind, Kind::Message | Kind::Put);
+        if !inline && is_send && rng.random_bool(gather) {
             let lengths = lengths(rng);
             return Job::gather(rng, lengths, 0.05);
         }
@@ -73,7 +96,7 @@ impl Job {
         };
         Job {
             inline,
-            ..Job::of(rng, length)
+            ..Job::of(rng, length).made(kind)
         }
     }
 
@@ -92,7 +115,7 @@ impl Job {
             match_bits: rng.random(),
             immediate: rng.random(),
             ready: rng.random(),
-            put: rng.random(),
+            kind: [Kind::Message, Kind::Put][rng.random_range(0..2)],
             inline: false,
             payload: payload(rng, length),
             length,
@@ -110,9 +133,32 @@ impl Job {
         self
     }
 
+    /// As one of another kind, with its one segment.
+    fn made(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        if self.is_answer() {
+            (self.ready, self.again) = (false, false);
+            self.pieces[0].address = self.immediate;
+        }
+        if kind == Kind::Get {
+            self.ready = false;
+        }
+        self
+    }
+
+    fn is_answer(&self) -> bool {
+        matches!(self.kind, Kind::Answer | Kind::Denied)
+    }
+
+    /// It has a payload in a buffer.
+    fn reads(&self) -> bool {
+        !self.inline && !matches!(self.kind, Kind::Get | Kind::Denied)
+    }
+
     /// The segments that are there, in order.
     fn asked(&self) -> impl Iterator<Item = usize> {
-        let there = |at: &usize| !self.inline && self.pieces[*at].length > 0;
+        let asks = !self.inline && self.kind != Kind::Denied;
+        let there = move |at: &usize| asks && self.pieces[*at].length > 0;
         (0..MAX_SEGMENTS).filter(there)
     }
 
@@ -124,6 +170,8 @@ impl Job {
                 .payload
                 .get(at)
                 .map_or(self.match_bits, |word| word | self.noise(at)),
+            // An answer has no buffer.
+            false if self.is_answer() => self.match_bits,
             false => [first.address, u64::from(first.key)][at],
         };
         let mut fields = vec![
@@ -134,7 +182,9 @@ impl Job {
             (self.match_bits, 64),
             (self.immediate, 64),
             (self.ready.into(), 1),
-            (self.put.into(), 1),
+            ((self.kind == Kind::Put).into(), 1),
+            ((self.kind == Kind::Get).into(), 1),
+            (self.is_answer().into(), 1),
             (self.inline.into(), 1),
             (word(0), 64),
             (word(1), 64),
@@ -146,6 +196,7 @@ impl Job {
         }
         fields.push((self.again.into(), 1));
         fields.push((self.number.into(), 32));
+        fields.push(((self.kind == Kind::Denied).into(), 1));
         pack(&fields)
     }
 
@@ -170,28 +221,47 @@ impl Job {
 
     /// Words of the payload memory that it needs.
     fn reserved(&self) -> usize {
-        if self.inline { 0 } else { self.payload.len() }
+        if self.reads() { self.payload.len() } else { 0 }
     }
 
+    /// What goes to the wire, if anything does.
     fn message(&self) -> Vec<u64> {
+        let refused = self.is_answer() && self.status() != Status::Success;
+        let length = if refused { 0 } else { self.length };
         pack(&[
             (self.pair.into(), 16),
             (self.context.into(), 16),
-            (self.length as u64, 16),
+            (length as u64, 16),
             (self.match_bits, 64),
             (self.immediate, 64),
             (u64::from(self.ready) * u64::from(FLAG_READY), 8),
-            (self.put.into(), 1),
+            ((self.kind == Kind::Put).into(), 1),
+            ((self.kind == Kind::Get).into(), 1),
+            (self.is_answer().into(), 1),
+            (refused.into(), 1),
             (self.again.into(), 1),
             (self.number.into(), 32),
         ])
     }
 
+    /// Whether it becomes a message.
+    fn leaves(&self) -> bool {
+        self.is_answer() || self.status() == Status::Success
+    }
+
+    /// Words of payload behind its message.
+    fn sent(&self) -> &[u64] {
+        match self.kind != Kind::Get && self.status() == Status::Success {
+            true => &self.payload,
+            false => &[],
+        }
+    }
+
     fn status(&self) -> Status {
         let any = |wrong: fn(&Piece) -> bool| self.asked().any(|at| wrong(&self.pieces[at]));
-        if any(|piece| !piece.allowed) {
+        if self.kind == Kind::Denied || any(|piece| !piece.allowed) {
             Status::LocalProtection
-        } else if any(|piece| piece.error) {
+        } else if self.reads() && any(|piece| piece.error) {
             Status::MemoryError
         } else {
             Status::Success
@@ -224,6 +294,9 @@ fn payload(rng: &mut ChaCha8Rng, length: usize) -> Vec<u64> {
     }
     words
 }
+
+/// No pair's sends and no pair's answers.
+const NOBODY: [Option<u16>; 2] = [None; 2];
 
 /// The message that is being sent: the word whose index is shown, and the one before.
 struct Framing {
@@ -293,13 +366,14 @@ impl World {
         let after = self.sent.last().map_or(0, |last| last + 1);
         (after..self.jobs.len()).any(|number| {
             let job = &self.jobs[number];
-            let refused = number < self.answered && job.status() != Status::Success;
+            let refused = number < self.answered && !job.leaves();
             job.pair == pair && !self.dead[number] && !refused
         })
     }
 
-    /// A cycle in which a job, if there is one, is given, a pair, if there is one, is dropped, and the framer takes a message or doesn't.
-    fn step(&mut self, job: Option<Job>, dropped: Option<u16>, takes: bool) {
+    /// A cycle in which a job, if there is one, is given, the sends of a pair and the answers of one are dropped, if there is one, and the framer takes a
+    /// message or doesn't.
+    fn step(&mut self, job: Option<Job>, dropped: [Option<u16>; 2], takes: bool) {
         let asked = (self.cycle % 4) as u16;
         let gathered = self.gathered(asked);
         let (bench, rng) = (&mut self.bench, &mut self.rng);
@@ -308,8 +382,10 @@ impl World {
         if let Some(job) = &job {
             bench.set_wide("job", &job.words());
         }
-        bench.set("dropped_valid", dropped.is_some());
-        bench.set("dropped", dropped.unwrap_or(rng.random()));
+        for (name, pair) in ["dropped", "answers_dropped"].iter().zip(dropped) {
+            bench.set(&format!("{name}_valid"), pair.is_some());
+            bench.set(name, pair.unwrap_or(rng.random_range(0..4)));
+        }
         bench.set("query_ready", rng.random_bool(self.willing));
         let answer = match self.to_answer.front() {
             Some((due, ..)) if *due <= self.cycle => self.to_answer.pop_front(),
@@ -317,8 +393,19 @@ impl World {
         };
         bench.set("allowed_valid", answer.is_some());
         let noise = rng.random();
-        let allowed = answer.map_or(noise, |(_, job, at)| self.jobs[job].pieces[at].allowed);
-        bench.set("allowed", allowed);
+        let permission = answer.map(|(_, job, at)| {
+            let piece = &self.jobs[job].pieces[at];
+            // Where it may not be read, it is nowhere.
+            let beside = if piece.allowed {
+                piece.located
+            } else {
+                !piece.located
+            };
+            (piece.allowed, beside)
+        });
+        let (allowed, located) = permission.unwrap_or((noise, 0));
+        let permission = pack(&[(allowed.into(), 1), (located, 64)]);
+        bench.set_wide("allowed", &permission);
         bench.set("read_request_ready", rng.random_bool(self.willing));
         let due = self.reading.front().filter(|(due, ..)| *due <= self.cycle);
         self.word_offered |= due.is_some() && rng.random_bool(self.willing);
@@ -336,7 +423,7 @@ impl World {
         // The framer reads words in order, each of them one cycle after its index.
         bench.set("message_ready", takes && self.framing.is_none());
         let index = self.framing.as_ref().map_or(0, |framing| framing.index);
-        let words = |job: usize| self.jobs[job].payload.len();
+        let words = |job: usize| self.jobs[job].sent().len();
         let over = self
             .framing
             .as_ref()
@@ -352,7 +439,7 @@ impl World {
             self.framing = None;
         }
         if let Some(Framing { job, index, before }) = &mut self.framing {
-            let words = &self.jobs[*job].payload;
+            let words = self.jobs[*job].sent();
             if let Some(at) = before.filter(|at| *at < words.len()) {
                 assert_eq!(bench.get("payload"), words[at], "word {at} of job {job}");
             }
@@ -367,25 +454,41 @@ impl World {
             self.room_since = self.cycle + 2;
         }
         let [valid, ready] = ["query_valid", "query_ready"].map(|pin| bench.is(pin));
-        let query = bench.get_wide::<3>("query");
+        let query = bench.get_wide::<5>("query");
         if let Some(words) = self.steady[0].watch("query", valid, ready, &query) {
             let (number, at) = self.to_ask.pop_front().expect("a job asks");
             let (job, piece) = (&self.jobs[number], &self.jobs[number].pieces[at]);
-            let fields = unpack(&words, [8, 32, 8, 64, 64]);
-            let wanted = [
-                job.domain.into(),
-                piece.key.into(),
-                RIGHT_LOCAL_READ.into(),
-                piece.address,
-                piece.length as u64,
-            ];
-            assert_eq!(fields, wanted);
+            let [
+                domain,
+                key,
+                rights,
+                address,
+                length,
+                remote,
+                pair,
+                remote_key,
+            ] = unpack(&words, [8, 32, 8, 64, 64, 1, 16, 64]);
+            let right = match job.kind {
+                Kind::Answer => RIGHT_REMOTE_READ,
+                Kind::Get => RIGHT_LOCAL_WRITE,
+                _ => RIGHT_LOCAL_READ,
+            };
+            assert_eq!(
+                [rights, address, length],
+                [right.into(), piece.address, piece.length as u64]
+            );
+            assert_eq!(remote == 1, job.is_answer());
+            match job.is_answer() {
+                true => assert_eq!([pair, remote_key], [u64::from(job.pair), job.match_bits]),
+                false => assert_eq!([domain, key], [u64::from(job.domain), piece.key.into()]),
+            }
             let before = self.to_answer.back().map_or(0, |(due, ..)| *due + 1);
             self.to_answer
                 .push_back((before.max(self.cycle + 3), number, at));
         }
         if let Some((_, number, at)) = answer
             && allowed
+            && self.jobs[number].reads()
         {
             self.to_read.push_back((number, at));
         }
@@ -406,16 +509,25 @@ impl World {
                 .expect("only what is allowed is read");
             let (job, piece) = (&self.jobs[number], &self.jobs[number].pieces[at]);
             let fields = unpack(&words, [64, 16]);
-            assert_eq!(fields, [piece.address, piece.length as u64]);
+            assert_eq!(fields, [piece.located, piece.length as u64]);
             let words = job.words_of(at).into();
             let due = self.cycle + self.latency;
             self.reading.push_back((due, words, piece.error));
             self.most_reads = self.most_reads.max(self.reading.len());
         }
-        if bench.is("result_valid") {
+        let [result, decided] = ["result_valid", "answer_decided_valid"].map(|pin| bench.is(pin));
+        assert!(!result || !decided, "one job is answered in a cycle");
+        if result || decided {
             let job = &self.jobs[self.answered];
-            let status = bench.get("result");
-            assert_eq!(status, u64::from(job.status().code()), "{job:?}");
+            assert_eq!(decided, job.is_answer(), "{job:?}");
+            if decided {
+                assert_eq!(bench.get("answer_decided"), u64::from(job.pair));
+                let denied = job.status() == Status::LocalProtection;
+                assert_eq!(bench.is("answer_denied"), denied, "{job:?}");
+            } else {
+                let status = bench.get("result");
+                assert_eq!(status, u64::from(job.status().code()), "{job:?}");
+            }
             let left = self.to_ask.iter().chain(&self.to_read);
             let mut open = left.filter(|(number, _)| *number == self.answered);
             assert_eq!(open.next(), None, "a segment is open of {job:?}");
@@ -423,9 +535,7 @@ impl World {
         }
         if bench.is("message_valid") {
             let next = self.sent.last().map_or(0, |last| last + 1);
-            let goes = |number: &usize| {
-                self.jobs[*number].status() == Status::Success && !self.dead[*number]
-            };
+            let goes = |number: &usize| self.jobs[*number].leaves() && !self.dead[*number];
             let next = (next..self.answered)
                 .find(goes)
                 .expect("a message goes out");
@@ -440,11 +550,10 @@ impl World {
                 });
             }
         }
-        if let Some(pair) = dropped {
-            let after = self.sent.last().map_or(0, |last| last + 1);
-            for number in after..self.jobs.len() {
-                self.dead[number] |= self.jobs[number].pair == pair;
-            }
+        let after = self.sent.last().map_or(0, |last| last + 1);
+        for number in after..self.jobs.len() {
+            let job = &self.jobs[number];
+            self.dead[number] |= dropped[usize::from(job.is_answer())] == Some(job.pair);
         }
         bench.step();
         bench.eval();
@@ -453,8 +562,7 @@ impl World {
 
     fn left(&self) -> usize {
         let after = self.sent.last().map_or(0, |last| last + 1);
-        let goes =
-            |number: &usize| self.jobs[*number].status() == Status::Success && !self.dead[*number];
+        let goes = |number: &usize| self.jobs[*number].leaves() && !self.dead[*number];
         (after..self.jobs.len()).filter(goes).count()
     }
 
@@ -462,11 +570,11 @@ impl World {
     fn finish(&mut self) {
         let since = self.cycle;
         while self.answered < self.jobs.len() || self.left() > 0 || self.framing.is_some() {
-            self.step(None, None, true);
+            self.step(None, NOBODY, true);
             assert!(self.cycle < since + 40_000, "the block hangs");
         }
         for _ in 0..50 {
-            self.step(None, None, true);
+            self.step(None, NOBODY, true);
         }
         assert!(self.has_room(), "all places are free again");
     }
@@ -478,7 +586,8 @@ fn traffic(rng: &mut ChaCha8Rng) {
     while world.jobs.len() < 300 {
         let comes = world.has_room() && rng.random_bool(busy);
         let job = comes.then(|| Job::random(rng, 0.2, 0.4));
-        let dropped = rng.random_bool(dropping).then(|| rng.random_range(0..4));
+        let mut drops = || rng.random_bool(dropping).then(|| rng.random_range(0..4));
+        let dropped = [drops(), drops()];
         world.step(job, dropped, rng.random_bool(taking));
         assert!(world.cycle < 400_000, "the block hangs");
     }
@@ -497,7 +606,7 @@ fn cycles_each(rng: &mut ChaCha8Rng, lengths: [usize; MAX_SEGMENTS]) -> u64 {
     while world.jobs.len() < 200 {
         let job = world.has_room();
         let job = job.then(|| Job::gather(rng, lengths, 0.0));
-        world.step(job, None, true);
+        world.step(job, NOBODY, true);
     }
     let reads = world.most_reads;
     assert!(reads >= 12, "{reads} reads at a time");
@@ -527,7 +636,7 @@ fn stopped_wire(rng: &mut ChaCha8Rng) {
             false => Job::random(rng, inline, 0.3),
         });
         given += job.as_ref().map_or(0, Job::reserved);
-        world.step(job, None, false);
+        world.step(job, NOBODY, false);
     }
     assert!(!world.has_room(), "nothing was taken");
     assert!(world.jobs.len() <= JOBS && given <= PAYLOAD_WORDS);
@@ -537,10 +646,10 @@ fn stopped_wire(rng: &mut ChaCha8Rng) {
         "every job is answered although the wire takes nothing"
     );
     for pair in 0..4 {
-        world.step(None, Some(pair), false);
+        world.step(None, [Some(pair); 2], false);
     }
     for _ in 0..JOBS + 4 {
-        world.step(None, None, false);
+        world.step(None, NOBODY, false);
     }
     assert!(world.has_room(), "what was dropped makes room");
     assert_eq!(world.left(), 0);

@@ -9,12 +9,12 @@ mod support;
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use abi::control::{Counter, Operation, PairReport, PairSetup};
+use abi::control::{Counter, Operation, PairCounter, PairReport, PairSetup};
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
 use abi::wire::{
-    ETHERTYPE_FIELD, FRAME_GAP, FRAME_READY, FrameHeader, FrameType, MANAGEMENT_BYTES, VERSION,
-    frame_bytes,
+    ETHERTYPE_FIELD, FRAME_GAP, FRAME_READY, FRAME_REFUSED, FrameHeader, FrameType,
+    MANAGEMENT_BYTES, VERSION, frame_bytes,
 };
 use card_model::Break;
 use card_model::link::{Receive, Screened, screen_for, seal};
@@ -125,6 +125,15 @@ impl Pair {
     }
 }
 
+/// What a claim is told.
+#[derive(Clone, Copy)]
+struct Claimed {
+    taken: bool,
+    domain: u64,
+    key: u64,
+    address: u64,
+}
+
 /// What must come out.
 struct Expected {
     model: Receive,
@@ -132,7 +141,7 @@ struct Expected {
     faulted: Vec<(u16, u64)>,
     screened: VecDeque<Screened>,
     progress: VecDeque<[u64; 7]>,
-    arrivals: VecDeque<[u64; 8]>,
+    arrivals: VecDeque<[u64; 13]>,
     payload: VecDeque<u64>,
     faults: VecDeque<[u64; 2]>,
     counts: [u64; COUNTERS.len()],
@@ -140,6 +149,9 @@ struct Expected {
     firmware: u64,
     /// Reads of a pair whose peer had not been heard of, and had.
     heard: [u64; 2],
+    /// Answers that weren't awaited, and were; gets that came again.
+    answers: [u64; 2],
+    repeated: u64,
 }
 
 impl Expected {
@@ -157,6 +169,8 @@ impl Expected {
             counts: [0; COUNTERS.len()],
             firmware: 0,
             heard: [0; 2],
+            answers: [0; 2],
+            repeated: 0,
         }
     }
 
@@ -172,11 +186,33 @@ impl Expected {
     }
 
     /// The second half's opinion of the oldest good frame, in the cycle in which it is judged, the pair that it names, and the one that it fails.
-    fn judge(&mut self, cycle: u64) -> (Counter, u16, Option<u16>) {
+    /// The answer of a get is judged when its claim is answered.
+    fn judge(
+        &mut self,
+        cycle: u64,
+        claim: Option<(Vec<u64>, Claimed)>,
+    ) -> (Counter, u16, Option<u16>) {
         let due = self.faulted.extract_if(.., |(_, from)| *from <= cycle);
         due.for_each(|(pair, _)| self.model.fail(pair));
         let frame = self.screened.pop_front().expect("a frame to be judged");
-        let judged = self.model.judge(&frame);
+        let mut judged = self.model.judge(&frame);
+        let header = &frame.header;
+        let claims = frame.is_response() && judged.progress.is_some();
+        let asked = claim.as_ref().map(|(asked, _)| asked.clone());
+        let wanted = [
+            header.destination_pair.into(),
+            header.sequence.into(),
+            header.payload_length.into(),
+            u64::from(header.flags & FRAME_REFUSED != 0),
+        ];
+        assert_eq!(asked, claims.then(|| wanted.to_vec()), "cycle {cycle}");
+        if let Some((_, claimed)) = claim {
+            self.answers[usize::from(claimed.taken)] += 1;
+            match claimed.taken {
+                true => self.arrive_answer(&frame, &claimed),
+                false => judged.counter = PairCounter::Duplicates,
+            }
+        }
         let counter = judged
             .counter
             .of_card()
@@ -196,26 +232,60 @@ impl Expected {
             ]);
         }
         if let Some(arrival) = judged.arrival {
+            let asks = arrival.asks.as_ref();
+            let again = asks.is_some_and(|asks| asks.again);
+            self.repeated += u64::from(again);
             self.arrivals.push_back([
                 arrival.pair.into(),
                 arrival.endpoint.into(),
                 arrival.context.into(),
                 arrival.match_bits,
                 arrival.immediate,
-                arrival.payload.len() as u64,
+                asks.map_or(arrival.payload.len() as u64, |asks| asks.length.into()),
                 arrival.ready.into(),
-                arrival.put.into(),
+                (arrival.put || asks.is_some()).into(),
+                asks.is_some().into(),
+                again.into(),
+                0,
+                0,
+                frame.header.sequence.into(),
             ]);
-            let words = arrival.payload.chunks(8).map(|chunk| {
-                let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                u64::from_le_bytes(word)
-            });
-            self.payload.extend(words);
+            self.carry(&arrival.payload);
         }
         let fails = judged.fails.map(|status| [pair.into(), status.into()]);
         self.faults.extend(fails);
         (counter, pair, fails.map(|_| pair))
+    }
+
+    /// The answer of a get that waits for it goes on, with the place of its bytes.
+    fn arrive_answer(&mut self, frame: &Screened, claimed: &Claimed) {
+        let header = &frame.header;
+        let setup = self.model.setup(header.destination_pair);
+        self.arrivals.push_back([
+            header.destination_pair.into(),
+            setup.expect("it is connected").endpoint.into(),
+            header.context.into(),
+            claimed.address,
+            claimed.key | claimed.domain << 32,
+            header.payload_length.into(),
+            0,
+            1,
+            0,
+            0,
+            1,
+            (header.flags & FRAME_REFUSED != 0).into(),
+            header.sequence.into(),
+        ]);
+        self.carry(&frame.payload);
+    }
+
+    fn carry(&mut self, payload: &[u8]) {
+        let words = payload.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        });
+        self.payload.extend(words);
     }
 }
 
@@ -248,20 +318,34 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
         95..100 => FrameType::Management,
         1..20 => FrameType::Acknowledge,
         20..25 => FrameType::Ask,
+        25..35 => FrameType::Put,
+        35..45 => FrameType::Get,
+        45..60 => FrameType::GetAnswer,
         _ => FrameType::Eager,
     };
+    let refuses = frame_type == FrameType::GetAnswer && rng.random_bool(0.2);
+    let carries = [FrameType::Eager, FrameType::Put, FrameType::GetAnswer].contains(&frame_type);
     let length = match (frame_type, rng.random_range(0..4)) {
-        (FrameType::Eager, 0) => rng.random_range(0..=EAGER_MAX),
-        (FrameType::Eager, 1) => [0, 1, 7, 8, 9, EAGER_MAX - 1, EAGER_MAX][rng.random_range(0..7)],
-        (FrameType::Eager, _) => rng.random_range(0..64),
+        _ if refuses => 0,
+        (_, 0) if carries => rng.random_range(0..=EAGER_MAX),
+        (_, 1) if carries => [0, 1, 7, 8, 9, EAGER_MAX - 1, EAGER_MAX][rng.random_range(0..7)],
+        _ if carries => rng.random_range(0..64),
         (FrameType::Handshake | FrameType::Management, _) => MANAGEMENT_BYTES,
         _ => 0,
     };
+    let context = match frame_type {
+        FrameType::Get => rng.random_range(0..=EAGER_MAX as u16),
+        _ => rng.random(),
+    };
     let payload: Vec<u8> = (0..length).map(|_| rng.random()).collect();
     let sequence = match frame_type {
-        FrameType::Eager => pair.next_request(rng),
-        // Belongs to no pair of the gates, whatever it says.
-        FrameType::Handshake | FrameType::Management => rng.random(),
+        // Its answer was lost.
+        FrameType::Get if rng.random_bool(0.2) => {
+            pair.requests.wrapping_sub(rng.random_range(1..4))
+        }
+        FrameType::Eager | FrameType::Put | FrameType::Get => pair.next_request(rng),
+        // Belongs to no pair of the gates, or is in no sequence, whatever it says.
+        FrameType::Handshake | FrameType::Management | FrameType::GetAnswer => rng.random(),
         _ => {
             pair.control = pair.control.wrapping_add(1);
             pair.control.wrapping_sub(1)
@@ -287,7 +371,7 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
         sequence,
         acknowledge: rng.random(),
         credit: rng.random(),
-        context: rng.random(),
+        context,
         payload_length: length as u16,
         match_bits: rng.random(),
         immediate: rng.random(),
@@ -295,6 +379,7 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
         flags: match frame_type {
             FrameType::Eager => rng.random_range(0..=FRAME_READY),
             FrameType::Acknowledge | FrameType::Ask => rng.random_range(0..2) * FRAME_GAP,
+            _ if refuses => FRAME_REFUSED,
             _ => 0,
         },
         refused: rng.random(),
@@ -307,7 +392,28 @@ fn hostile(size: &Size, rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8
     let mut h = header;
     let mut body = payload.to_vec();
     let flip16 = |rng: &mut ChaCha8Rng| 1u16 << rng.random_range(0..16);
-    match rng.random_range(0..25) {
+    match rng.random_range(0..27) {
+        // A get of more than a frame carries.
+        25 => {
+            h.frame_type = FrameType::Get.code();
+            h.flags = 0;
+            h.context = rng.random_range(EAGER_MAX as u16 - 1..EAGER_MAX as u16 + 3);
+            body.clear();
+            h.payload_length = 0;
+            h.message_length = 0;
+        }
+        // A refusal that has bytes, and another frame that says that it is one.
+        26 => {
+            h.frame_type = match rng.random_range(0..6) {
+                0 => FrameType::Get.code(),
+                1 => FrameType::Put.code(),
+                _ => FrameType::GetAnswer.code(),
+            };
+            h.flags = FRAME_REFUSED;
+            body.resize(rng.random_range(0..17), 0x22);
+            h.payload_length = body.len() as u16;
+            h.message_length = body.len() as u64;
+        }
         20 => {
             let length = rng.random_range(MANAGEMENT_BYTES - 8..MANAGEMENT_BYTES + 9);
             body.resize(length, 0x33);
@@ -381,13 +487,13 @@ fn frames(
     rng: &mut ChaCha8Rng,
     total: usize,
     broken: Break,
-) -> ([u64; COUNTERS.len()], u64, [u64; 2]) {
+) -> ([u64; COUNTERS.len()], u64, [[u64; 2]; 2], u64) {
     let mut bench = Bench::open(&size.model);
     let mut pairs = vec![Pair::default(); size.config.pairs];
     let mut expected = Expected::new(size.config.pairs, broken);
     let hostility = [0.0, 0.1, 0.5][rng.random_range(0..3)];
     let busy = rate(rng);
-    let willing: [f64; 4] = std::array::from_fn(|_| rate(rng));
+    let willing: [f64; 5] = std::array::from_fn(|_| rate(rng));
     let mut steady: [Steady; 4] = Default::default();
     let mut sending: VecDeque<(u64, u8, bool, bool)> = VecDeque::new();
     let mut offered = false;
@@ -465,20 +571,41 @@ fn frames(
             "fault",
             pack(&[(fault.unwrap_or(0) as u64, 16), (status, 8)])[0],
         );
-        for (name, willing) in ["progress", "arrival", "payload", "fault_request"]
+        let claimed = Claimed {
+            taken: rng.random_bool(0.7),
+            domain: rng.random_range(0..256),
+            key: u64::from(rng.random::<u32>()),
+            address: rng.random(),
+        };
+        for (name, willing) in ["progress", "arrival", "payload", "fault_request", "claim"]
             .iter()
             .zip(willing)
         {
             bench.set(&format!("{name}_ready"), rng.random_bool(willing));
         }
         bench.eval();
+        // The claim is answered in the cycle in which it is taken.
+        let claims = bench.is("claim_valid") && bench.is("claim_ready");
+        bench.set("claimed_valid", claims);
+        let fields = [
+            (claimed.taken.into(), 1),
+            (claimed.domain, 8),
+            (claimed.key, 32),
+            (claimed.address, 64),
+        ];
+        bench.set_wide("claimed", &pack(&fields));
+        bench.eval();
+        let claim = claims.then(|| {
+            let words = bench.get_wide::<2>("claim");
+            (unpack(&words, [16, 32, 16, 1]).to_vec(), claimed)
+        });
 
         // What is judged in this cycle, before anything that it leads to.
         for (k, (counter, name)) in COUNTERS.iter().enumerate() {
             if bench.is(&format!("count_{name}")) {
                 counts[k] += 1;
                 if !SCREENED.contains(counter) {
-                    let (verdict, named, fails) = expected.judge(cycle);
+                    let (verdict, named, fails) = expected.judge(cycle, claim.clone());
                     let counted = (*counter, bench.get("count_pair"));
                     assert_eq!(counted, (verdict, named.into()), "cycle {cycle}");
                     fails.inspect(|pair| pairs[usize::from(*pair)].failed = true);
@@ -523,7 +650,7 @@ fn frames(
             .map(|(name, steady)| {
                 let valid = bench.is(&format!("{name}_valid"));
                 let ready = bench.is(&format!("{name}_ready"));
-                steady.watch(name, valid, ready, &bench.get_wide::<3>(name))
+                steady.watch(name, valid, ready, &bench.get_wide::<4>(name))
             });
         let mut taken = || streams.next().expect("four streams");
         let (progress, arrival, payload, request) = (taken(), taken(), taken(), taken());
@@ -536,7 +663,7 @@ fn frames(
             );
         }
         if let Some(words) = arrival {
-            let arrival = unpack(&words, [16, 8, 16, 64, 64, 16, 1, 1]);
+            let arrival = unpack(&words, [16, 8, 16, 64, 64, 16, 1, 1, 1, 1, 1, 1, 32]);
             assert_eq!(
                 Some(arrival),
                 expected.arrivals.pop_front(),
@@ -606,16 +733,19 @@ fn frames(
         bench.step();
     }
     assert_eq!(counts, expected.counts, "{COUNTERS:?}");
-    (counts, expected.firmware, expected.heard)
+    let pairs = [expected.heard, expected.answers];
+    (counts, expected.firmware, pairs, expected.repeated)
 }
 
 #[test]
 fn hostile_frames_count_and_good_frames_pass() {
     let (totals, firmware) = (Cell::new([0; COUNTERS.len()]), Cell::new(0));
-    let reads = Cell::new([0; 2]);
+    let (reads, answers, repeated) = (Cell::new([0; 2]), Cell::new([0; 2]), Cell::new(0));
     for_sizes("receive", 9, |size, rng| {
-        let (counts, firmwares, heard) = frames(size, rng, 400, Break::None);
+        let (counts, firmwares, [heard, answered], again) = frames(size, rng, 400, Break::None);
         reads.set(std::array::from_fn(|k| reads.get()[k] + heard[k]));
+        answers.set(std::array::from_fn(|k| answers.get()[k] + answered[k]));
+        repeated.set(repeated.get() + again);
         let before = totals.get();
         totals.set(std::array::from_fn(|k| before[k] + counts[k]));
         firmware.set(firmware.get() + firmwares);
@@ -626,6 +756,8 @@ fn hostile_frames_count_and_good_frames_pass() {
     assert!(totals[0] > 1500, "most good frames come by an open pair");
     assert!(totals.iter().all(|n| *n > 0), "each verdict is given");
     assert!(reads.get().iter().all(|n| *n > 20), "pairs are read");
+    assert!(answers.get().iter().all(|n| *n > 50), "{answers:?}");
+    assert!(repeated.get() > 20, "gets that come again: {repeated:?}");
 }
 
 #[test]
@@ -677,7 +809,11 @@ fn each_broken_contract_is_noticed() {
 
 #[test]
 fn a_broken_model_is_noticed() {
-    for broken in [Break::DuplicateTaken, Break::CrcIgnored] {
+    for broken in [
+        Break::DuplicateTaken,
+        Break::CrcIgnored,
+        Break::GetAnsweredOnce,
+    ] {
         let noticed = is_caught("receive_tiny", 6, |rng| {
             let size = Size::new(&config::TINY, "receive", rng);
             frames(&size, rng, 400, broken);

@@ -26,8 +26,8 @@ use crate::mgmt::Fanout;
 use crate::prelude::*;
 use crate::prim::axi::{StreamSink, StreamSource};
 use crate::types::{
-    Arrival, ControlRequest, DmaRequest, Fault, FetchedSend, RaiseEvent, RegionQuery, SinkUpdate,
-    WriteCompletion,
+    Answered, Arrival, ControlRequest, DmaRequest, Fault, FetchedSend, Permission, RaiseEvent,
+    RegionQuery, SinkUpdate, WriteCompletion,
 };
 
 const _: () = assert!(
@@ -58,8 +58,8 @@ pub struct LinkBench {
     pub query_ready: Signal<In, Bit>,
     /// A pulse: the answer to the question.
     pub allowed_valid: Signal<In, Bit>,
-    /// With it: the buffer may be read.
-    pub allowed: Signal<In, Bit>,
+    /// With it: whether the buffer may be read, and where it is.
+    pub allowed: Signal<In, Permission>,
     /// The read is taken.
     pub read_request_ready: Signal<In, Bit>,
     /// A word read.
@@ -232,6 +232,13 @@ impl Logic for LinkBench {
         self.complete_valid.next = self.send_queues.complete.valid.val();
         self.complete.next = self.send_queues.complete.data.val();
         self.release_valid.next = self.send_queues.given_up.valid.val();
+        // Nobody gets here.
+        join!(self.receive.claim => self.send_queues.claim);
+        join!(self.send_queues.claimed => self.receive.claimed);
+        self.send_queues.answered.valid.next = false;
+        self.send_queues.answered.data.next = Answered::default();
+        self.gather.answers_dropped.valid.next = false;
+        self.gather.answers_dropped.data.next = 0.into();
         self.send_queues.job_room.next = self.gather.room.val();
         join!(self.send_queues.job => self.gather.job);
         join!(self.send_queues.dropped => self.gather.dropped);
@@ -249,6 +256,7 @@ impl Logic for LinkBench {
         self.framer.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
         self.framer.lookup_credit.next = self.acknowledge.lookup_credit.val();
         self.framer.lookup_refused.next = self.acknowledge.lookup_refused.val();
+        self.framer.lookup_failed.next = self.acknowledge.lookup_failed.val();
         self.gather.query.ready.next = self.query_ready.val();
         self.gather.allowed.valid.next = self.allowed_valid.val();
         self.gather.allowed.data.next = self.allowed.val();
@@ -258,7 +266,7 @@ impl Logic for LinkBench {
         self.gather.read_data_last.next = self.read_data_last.val();
         self.gather.read_data_error.next = self.read_data_error.val();
         self.query_valid.next = self.gather.query.valid.val();
-        self.query.next = self.gather.query.data.val();
+        self.query.next = self.gather.query.data.val().buffer;
         self.read_request_valid.next = self.gather.read_request.valid.val();
         self.read_request.next = self.gather.read_request.data.val();
         self.read_data_ready.next = self.gather.read_data.ready.val();
@@ -287,6 +295,7 @@ impl Logic for LinkBench {
         self.send_queues.fault.valid.next = self.faults.fault_valid[0].val();
         self.faults.fault_ready[0].next = self.send_queues.fault.ready.val();
         self.send_queues.fault.data.next = self.faults.fault.val();
+        self.send_queues.delivery_done.next = self.faults.delivery_done.val();
         self.receive.fault.valid.next = self.faults.fault_valid[1].val();
         self.faults.fault_ready[1].next = self.receive.fault.ready.val();
         self.receive.fault.data.next = self.faults.fault.val();

@@ -10,6 +10,7 @@ use super::framer::Framer;
 use super::gather::Gather;
 use super::loopback::Loopback;
 use super::receive::Receive;
+use super::responder::Responder;
 use super::screen::Screen;
 use crate::envelope::send_queues;
 use crate::verilog::Break;
@@ -55,6 +56,26 @@ pub fn receive() -> Vec<Break> {
         // A close is taken for a failure, and a failure for a close.
         Break::new("close_is_a_failure").force::<Receive>("closes", "false"),
         Break::new("failure_is_a_close").force::<Receive>("fault_closed.q", "true"),
+        // An answer arrives although no get waits for it.
+        Break::new("answer_unclaimed").force_if::<Receive>(
+            "state.d",
+            "State::Arrive",
+            "(state.q == State::Claim) & claim.ready",
+        ),
+        // Where its bytes go isn't kept.
+        Break::new("place_forgotten").force::<Receive>("place.d", "place.q"),
+        // A get that comes again isn't answered again, or is taken for a further request.
+        Break::new("get_answered_once").force::<Receive>("repeats", "false"),
+        Break::new("get_again_is_new").force::<Receive>("again.d", "false"),
+        // What an answer that nobody awaits says of this side's sends isn't heard.
+        Break::new("late_answer_unheard").force_if::<Receive>(
+            "progress_pending.d",
+            "false",
+            "(state.q == State::Claim) & !claimed.data.taken",
+        ),
+        // A get may want more than a frame carries, and a refusal may have bytes.
+        Break::new("gets_too_long").force_if::<Screen>("length_good", "true", "is_get"),
+        Break::new("refusals_with_bytes").force_if::<Screen>("carries", "true", "is_answer"),
         // The version of a frame for the firmware isn't compared.
         Break::new("version_not_checked").force_if::<Screen>(
             "known",
@@ -83,6 +104,8 @@ pub fn faults() -> Vec<Break> {
         // A close by the peer isn't told apart from its silence.
         Break::new("close_untold").force::<Faults>("by_peer.q", "false"),
         Break::new("silence_taken_for_close").force::<Faults>("by_peer.q", "true"),
+        // The pair's sends end while answers of its gets may still be on their way to their buffers.
+        Break::new("done_at_once").force::<Faults>("delivery_done", "true"),
         // `Delivery` doesn't get the fault.
         Break::new("delivery_forgotten").force_if::<Faults>(
             "told.d",
@@ -119,9 +142,14 @@ pub fn gather() -> Vec<Break> {
         // Only the message on offer is dropped.
         Break::new("offer_stays").force_if::<Gather>("passed_over", "false", "message.ready"),
         // Of the second segment, the first byte alone is asked for.
-        Break::new("second_segment_unbounded").force_if::<Gather>("asked.length", "1", "at.q == 1"),
+        Break::new("second_segment_unbounded").force_if::<Gather>(
+            "asked.buffer.length",
+            "1",
+            "at.q == 1",
+        ),
         // A segment is asked for as if it were of the first one's region.
-        Break::new("first_key_for_all").force::<Gather>("asked.key", "to_ask.output.data.key"),
+        Break::new("first_key_for_all")
+            .force::<Gather>("asked.buffer.key", "to_ask.output.data.key"),
         // A segment that may not be read is forgotten when the next one comes.
         Break::new("refusal_forgotten").force::<Gather>("refused_before.d", "false"),
         // A segment that couldn't be read is forgotten when the next one comes.
@@ -144,8 +172,103 @@ pub fn gather() -> Vec<Break> {
         Break::new("spill_lost").force::<Gather>("spills.d", "false"),
         // What a failed gather has carried gets into the next payload.
         Break::new("carries_into_the_next").force_if::<Gather>("carried_bytes.d", "1", "ends"),
+        // A get's buffer is asked for as if it were to be read,
+        Break::new("get_is_a_send").force::<Gather>("to_ask.output.data.get", "false"),
+        // is read,
+        Break::new("get_is_read").force::<Gather>("to_read.output.data.get", "false"),
+        // or has room reserved for what isn't read.
+        Break::new("get_reserves").force_if::<Gather>("words", "(length + 7) >> 3", "job.data.get"),
+        // A peer's remote key is taken for one of this host,
+        Break::new("answer_is_of_this_host").force::<Gather>("asked.remote", "false"),
+        // its pair's number for another,
+        Break::new("answer_is_for_another").force::<Gather>("asked.pair", "0"),
+        // and memory that it may write for such as it may read.
+        Break::new("answer_needs_no_right").force_if::<Gather>(
+            "asked.buffer.rights",
+            "1",
+            "asked.remote",
+        ),
+        // An answer is read where its offset is.
+        Break::new("read_at_the_offset").force_if::<Gather>(
+            "wanted.address",
+            "0",
+            "to_read.output.data.answer",
+        ),
+        // The answers of a pair that has ended go out.
+        Break::new("answers_not_dropped").force::<Gather>("answers_dropped.valid", "false"),
+        // A peer that may not read gets no answer,
+        Break::new("refusal_unsaid").force::<Gather>("of_answer", "false"),
+        // or one that doesn't say so,
+        Break::new("refusal_is_an_answer").force::<Gather>("leaving.refused", "false"),
+        // or that promises bytes.
+        Break::new("refusal_has_bytes")
+            .force::<Gather>("leaving.length", "envelopes.output.data.message.length"),
+        // What an answer is read from is asked for although it is refused.
+        Break::new("refused_is_asked_for").force::<Gather>("job.data.refused", "false"),
+        // The next answer at a place is refused with the one before.
+        Break::new("refusal_kept").force_if::<Gather>("missing[3].d", "true", "missing[3].q"),
+        // A read that fails counts as a refusal.
+        Break::new("failure_is_a_refusal").force::<Gather>("answer_denied", "refused | failed"),
+        // A refusal is counted for another pair.
+        Break::new("denies_another").force::<Gather>("answered_pair", "pair[0].q"),
         // A job is answered with its first segment.
         Break::new("answered_with_the_first").force::<Gather>("under_way.output.data.last", "true"),
+    ]
+}
+
+/// Of what answers gets.
+pub fn responder() -> Vec<Break> {
+    vec![
+        // An answer is given while a send may still come.
+        Break::new("gives_at_once").force::<Responder>("settled", "true"),
+        // Answers leave no room for sends.
+        Break::new("sends_starve").force::<Responder>("rested", "false"),
+        // An answer is given without room.
+        Break::new("answers_without_room").force_if::<Responder>(
+            "gives",
+            "settled & may_give",
+            "gate.q == Gate::Hold",
+        ),
+        // Gets that come go before turns.
+        Break::new("turns_wait_for_gets").force::<Responder>("admitted_last.d", "false"),
+        // All gets of a pair have one place.
+        Break::new("one_place").force::<Responder>("asked_place", "0"),
+        // One that comes while others of its pair wait takes all their places.
+        Break::new("forgets_what_waits").force_if::<Responder>(
+            "changed.waits",
+            "asked_bit",
+            "step.q == Step::Admit",
+        ),
+        // A pair whose gets aren't all answered loses its turn.
+        Break::new("one_turn_only").force_if::<Responder>("push", "false", "step.q == Step::Pick"),
+        // A pair stands in the queue with each of its gets.
+        Break::new("a_turn_for_each_get").force_if::<Responder>(
+            "push",
+            "known",
+            "step.q == Step::Admit",
+        ),
+        // A peer that is shut out reads on.
+        Break::new("shut_out_reads").force::<Responder>("denied.d", "false"),
+        // A get without bytes is asked about.
+        Break::new("asks_about_nothing").force_if::<Responder>(
+            "asks.d",
+            "true",
+            "step.q == Step::Read",
+        ),
+        // What waits of a pair that ends is kept,
+        Break::new("old_gets_kept").force_if::<Responder>(
+            "changed.waits",
+            "held.waits",
+            "step.q == Step::Forget",
+        ),
+        // and what is to be given next.
+        Break::new("old_offer_kept").force::<Responder>("withdraws", "false"),
+        // The end of a pair doesn't wait for what Gather reads for it,
+        Break::new("ends_undecided").force::<Responder>("drained", "true"),
+        // and Gather sends it.
+        Break::new("drops_nothing").force::<Responder>("dropped.valid", "false"),
+        // A refusal isn't told.
+        Break::new("refusal_uncounted").force::<Responder>("is_denied", "false"),
     ]
 }
 
@@ -175,6 +298,44 @@ pub fn framer() -> Vec<Break> {
         // A pair is set or cleared only when the wire has taken the frame that is being sent.
         Break::new("control_waits_for_the_wire")
             .force::<Framer>("serves", "control.valid & (state.q == State::Idle)"),
+        // A get is a put,
+        Break::new("get_is_a_put").force_if::<Framer>("frame_type.d", "0x11", "message.data.get"),
+        // or has as much payload as it wants.
+        Break::new("get_has_payload").force_if::<Framer>(
+            "framed.d.length",
+            "message.data.length",
+            "message.data.get",
+        ),
+        // It doesn't say how much that is.
+        Break::new("get_wants_nothing").force_if::<Framer>(
+            "framed.d.context",
+            "0",
+            "message.data.get",
+        ),
+        // An answer takes a number of its pair's requests,
+        Break::new("answer_counts").force_if::<Framer>(
+            "counted.message",
+            "follows",
+            "of_message.q & framed.q.answer",
+        ),
+        // or has one.
+        Break::new("answer_numbered_anew").force_if::<Framer>(
+            "number_now",
+            "next.message",
+            "framed.q.answer",
+        ),
+        // A refusal isn't told from no bytes.
+        Break::new("refusal_unsaid").force::<Framer>("message.data.refused", "false"),
+        // An answer tells the peer which key it has used.
+        Break::new("answer_has_a_key").force_if::<Framer>(
+            "framed.d.match_bits",
+            "message.data.match_bits",
+            "message.data.answer",
+        ),
+        // The answer of a pair that has failed goes out.
+        Break::new("failed_pairs_answer").force::<Framer>("lookup_failed", "false"),
+        // A message of a pair that has failed doesn't, and takes no number.
+        Break::new("failure_stops_all").force_if::<Framer>("goes_out", "false", "lookup_failed"),
         // Control frames go out as long as there are any.
         Break::new("messages_starve").force::<Framer>("control_last.q", "false"),
         // Messages go first.
@@ -212,6 +373,14 @@ pub fn acknowledge() -> Vec<Break> {
         Break::new("close_told_as_failure").force::<Acknowledge>("closes", "false"),
         Break::new("failure_told_as_close").force::<Acknowledge>("closes", "true"),
         Break::new("closing_announced").force::<Acknowledge>("announces", "true"),
+        // A pair that has failed doesn't look so to whoever answers its peer's gets,
+        Break::new("failure_unseen").force::<Acknowledge>("numbers_now.failed", "false"),
+        // nor does one that is sound after it had failed.
+        Break::new("failed_for_ever").force_if::<Acknowledge>(
+            "numbers_now.failed",
+            "true",
+            "held.failed",
+        ),
         // What a frame of the pair's own messages has carried is said once more.
         Break::new("says_it_again").force_if::<Acknowledge>("nothing_new", "false", turn),
         // A frame on offer goes although one of the pair's own messages has just carried the same.

@@ -2,7 +2,8 @@
 //! holds state of the pair gets the fault.
 //!
 //! A block that finds a pair broken asks here. One fault at a time is offered to every block that holds state
-//! of pairs, to each until it has finished with the pair. Then an event goes to the endpoint, unless it has been
+//! of pairs, to each until it has finished with the pair. `SendQueues` are told when `Delivery` has (`delivery_done`): their end gives the buffers of the
+//! pair's gets back, so no answer may be on its way to one then. Then an event goes to the endpoint, unless it has been
 //! told already: of a slot that can't be written, or of an orderly end. A pair that is not connected, or has failed, isn't failed again.
 //!
 //! ```text
@@ -87,6 +88,8 @@ pub struct Faults {
     pub fault_ready: Vec<Signal<In, Bit>>,
     /// The pair and its status, the same for all.
     pub fault: Signal<Out, Fault>,
+    /// `Delivery` has finished with it: nothing is on its way to a buffer of the pair.
+    pub delivery_done: Signal<Out, Bit>,
     /// An event to raise.
     pub raise: Stream<Out, RaiseEvent>,
     /// A control request; taken when it is done.
@@ -163,6 +166,7 @@ impl Logic for Faults {
             & (self.held.q.val().status != Status::PeerClosed)
             & (self.held.q.val().status != Status::MemoryError);
         self.told_now.next = self.told.q.val();
+        self.delivery_done.next = self.told.q.val().get_bit(party::DELIVERY);
         for sink in 0..party::SINKS {
             self.fault_valid[sink].next =
                 (self.state.q.val() == State::Offer) & !self.told.q.val().get_bit(sink);

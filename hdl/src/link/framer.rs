@@ -12,6 +12,9 @@
 //! a number of its pair: messages and control frames are counted apart. So a message that isn't sent leaves no hole in the numbers. One that
 //! is sent again brings its number along.
 //!
+//! A get is a message without payload, whose frame says how many bytes are wanted. The answer of a peer's get has that get's number, and takes none. One of
+//! a pair that has failed is dropped.
+//!
 //! A pair is set or cleared within a few cycles, whatever the wire does. A frame that has begun goes on with what it took; one of a pair that
 //! isn't connected is dropped.
 
@@ -21,7 +24,7 @@ use crate::prim::Ram;
 use crate::prim::axi::StreamSource;
 use crate::types::{CardSetup, ControlFrame, ControlRequest, Message, PairSetup};
 use abi::control::Operation;
-use abi::wire::{FRAME_GAP, FrameType};
+use abi::wire::{FRAME_GAP, FRAME_REFUSED, FrameType};
 
 use super::crc::Crc;
 use super::header::{Carried, HEADER_WORDS, Header, Peer};
@@ -74,6 +77,8 @@ pub struct Framer {
     pub lookup_credit: Signal<In, Bits<32>>,
     /// One cycle later: which of the latest of them were refused.
     pub lookup_refused: Signal<In, Bits<16>>,
+    /// One cycle later: the pair has failed.
+    pub lookup_failed: Signal<In, Bit>,
     /// Frames to the wire, byte 0 in lane 0.
     pub m_axis: StreamSource,
     /// A control request; taken when it is done.
@@ -115,6 +120,8 @@ pub struct Framer {
     takes_message: Signal<Local, Bit>,
     takes_control: Signal<Local, Bit>,
     found: Signal<Local, Peer>,
+    /// The frame is somebody's.
+    goes_out: Signal<Local, Bit>,
     next: Signal<Local, Numbers>,
     counted: Signal<Local, Numbers>,
     /// Number of the message, the one behind it, and by how much that is more than the next number of its pair.
@@ -194,17 +201,20 @@ impl Logic for Framer {
         self.peers.read_address.next = self.chosen.val();
         self.numbers.read_address.next = self.chosen.val();
         self.found.next = self.peers.read_data.val();
+        // A frame of a pair that has been closed meanwhile is nobody's, nor is an answer of one that has failed.
+        self.goes_out.next =
+            self.found.val().connected & !(self.framed.q.val().answer & self.lookup_failed.val());
         self.next.next = self.numbers.read_data.val();
         self.counted.next = self.next.val();
         self.number_now.next = self.next.val().message;
-        if self.framed.q.val().again {
+        if self.framed.q.val().again | self.framed.q.val().answer {
             self.number_now.next = self.framed.q.val().number;
         }
         self.follows.next = self.number_now.val() + 1;
         self.lead.next = self.follows.val() - self.next.val().message;
         if self.of_message.q.val() {
             // One that goes out again doesn't count, unless it was passed over the first time.
-            if !self.lead.val().get_bit(31) {
+            if !self.lead.val().get_bit(31) & !self.framed.q.val().answer {
                 self.counted.next.message = self.follows.val();
             }
         } else {
@@ -285,6 +295,21 @@ impl Logic for Framer {
                     if self.message.data.val().put {
                         self.frame_type.d.next = FrameType::Put;
                     }
+                    if self.message.data.val().get {
+                        self.frame_type.d.next = FrameType::Get;
+                        self.framed.d.next.context = self.message.data.val().length;
+                        self.framed.d.next.length = 0.into();
+                    }
+                    if self.message.data.val().answer {
+                        self.frame_type.d.next = FrameType::GetAnswer;
+                        self.framed.d.next.context = 0.into();
+                        self.framed.d.next.match_bits = 0.into();
+                        self.framed.d.next.immediate = 0.into();
+                        self.framed.d.next.flags = 0.into();
+                        if self.message.data.val().refused {
+                            self.framed.d.next.flags = FRAME_REFUSED;
+                        }
+                    }
                     self.state.d.next = State::Begin;
                 }
                 if self.takes_control.val() {
@@ -311,9 +336,8 @@ impl Logic for Framer {
                 self.crc_state.d.next = u32::MAX;
                 self.word_next.next = 0.into();
                 self.trailer.d.next = self.payload_words.val() + HEADER_WORDS;
-                // A frame of a pair that has been closed meanwhile is nobody's.
                 self.state.d.next = State::Idle;
-                if self.found.val().connected {
+                if self.goes_out.val() {
                     self.state.d.next = State::Send;
                     store!(
                         self.numbers.write,
@@ -341,8 +365,7 @@ impl Logic for Framer {
         self.word.d.next = self.word_next.val();
         self.payload_index.next = self.word_next.val() - HEADER_WORDS;
         self.payload_done.next = self.of_message.q.val()
-            & (self.ends.val()
-                | ((self.state.q.val() == State::Begin) & !self.found.val().connected));
+            & (self.ends.val() | ((self.state.q.val() == State::Begin) & !self.goes_out.val()));
         self.count_frames_sent.next = self.ends.val();
 
         self.m_axis.tvalid.next = self.out_valid.q.val();

@@ -15,6 +15,9 @@
 //! wire, and every job is answered as soon as host memory has answered. Jobs are asked for, read, answered and sent in the order in which they came.
 //! A job whose buffer may not or can't be read is answered with the reason, and no message comes of it.
 //!
+//! A get is a job whose buffer is looked at, since it is to be written, and not read. The answer of a peer's get is read from the memory that its remote key
+//! opens. It becomes a message whatever comes of that: one that may not or can't be read says so, and has no payload.
+//!
 //! A job has up to four segments. Each is asked for, and read, by itself (`ask.rs`), and the bytes of one follow those of the one before without
 //! a gap (`join.rs`). The job is answered with its last segment.
 //!
@@ -22,7 +25,8 @@
 //! before it have been.
 //!
 //! A pair that is `dropped` sends nothing more of what has been given: a message of it that hasn't been taken is passed over, even if it was on
-//! offer. So the end of a pair waits neither for the wire nor for another pair's frames.
+//! offer. Its answers are dropped by themselves (`answers_dropped`), since a pair that goes back gives its sends again and not its answers. So the end of a
+//! pair waits neither for the wire nor for another pair's frames.
 
 #![allow(
     missing_docs,
@@ -35,7 +39,7 @@ mod join;
 use crate::config::JOBS;
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo};
-use crate::types::{DmaRequest, Message, RegionQuery, Segment, Segments, SendJob};
+use crate::types::{Access, DmaRequest, Message, Permission, Segment, Segments, SendJob};
 use abi::limits::EAGER_MAX;
 use abi::request::{FLAG_READY, INLINE_BYTES};
 
@@ -69,17 +73,31 @@ struct ToAsk {
     segments: Segments,
     /// Words of the payload.
     words: Bits<8>,
+    /// It is a get.
+    get: Bit,
+    /// It is an answer: `address` is the offset.
+    answer: Bit,
+    /// It is refused already.
+    refused: Bit,
+    /// Of an answer: who asks, and by which key.
+    pair: Bits<16>,
+    remote_key: Bits<64>,
 }
 
 /// A segment to read.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct ToRead {
-    address: Bits<64>,
     length: Bits<16>,
     /// The last of its job.
     last: Bit,
     /// Words of the payload.
     words: Bits<8>,
+    /// It is only looked at.
+    get: Bit,
+    /// It is an answer's.
+    answer: Bit,
+    /// It is refused already.
+    refused: Bit,
 }
 
 /// A segment's read under way, or one that none is made for.
@@ -97,6 +115,8 @@ struct UnderWay {
     reads: Bit,
     /// The segment may not be read.
     refused: Bit,
+    /// It is an answer's.
+    answer: Bit,
 }
 
 /// What reads payloads.
@@ -109,17 +129,23 @@ pub struct Gather {
 
     /// One more job may come. Knows of a job two cycles after it.
     pub room: Signal<Out, Bit>,
-    /// A send.
+    /// A send, or the answer of a get.
     pub job: Pulse<In, SendJob>,
-    /// The oldest job without an answer is answered: `Success` if its payload is here.
+    /// The oldest job that hasn't been answered is, and is a send: `Success` if its payload is here.
     pub result: Pulse<Out, Bits<8>>,
-    /// This pair sends nothing more of what has been given, what is given in this cycle included.
+    /// It is, and is the answer of a get of this pair's peer: its bytes are here, or never will be.
+    pub answer_decided: Pulse<Out, Bits<16>>,
+    /// With it: the peer may not read them.
+    pub answer_denied: Signal<Out, Bit>,
+    /// This pair sends nothing more of the sends that have been given, what is given in this cycle included.
     pub dropped: Pulse<In, Bits<16>>,
+    /// The same of its answers.
+    pub answers_dropped: Pulse<In, Bits<16>>,
 
-    /// A buffer is to be checked.
-    pub query: Stream<Out, RegionQuery>,
-    /// The oldest query without an answer is answered: whether the buffer may be read.
-    pub allowed: Pulse<In, Bit>,
+    /// A buffer is to be checked, or what a peer asks for.
+    pub query: Stream<Out, Access>,
+    /// The oldest query without an answer is answered: whether it may be used, and where it is.
+    pub allowed: Pulse<In, Permission>,
     /// Read client of `DmaRead`.
     pub read_request: Stream<Out, DmaRequest>,
     /// Eight bytes, the first in the lowest lane; bytes beyond the length are zero.
@@ -143,7 +169,7 @@ pub struct Gather {
     pub gathered: Signal<Out, Bit>,
 
     // The job that comes.
-    /// Length of its buffer, and words of it.
+    /// Bytes that are asked for, and words that are reserved for them.
     length: Signal<Local, Bits<16>>,
     words: Signal<Local, Bits<16>>,
     as_message: Signal<Local, Message>,
@@ -189,15 +215,12 @@ pub struct Gather {
     to_read: Fifo<ToRead>,
     #[is(Fifo::new(JOBS))]
     under_way: Fifo<UnderWay>,
-    asked: Signal<Local, RegionQuery>,
+    asked: Signal<Local, Access>,
     wanted: Signal<Local, DmaRequest>,
     asks: Signal<Local, Bit>,
-    /// Answers that haven't been used, the oldest in the lowest bit.
-    answers: Reg<Bits<16>>,
-    answers_held: Reg<Bits<8>>,
-    answers_left: Signal<Local, Bits<16>>,
-    answers_added: Signal<Local, Bits<16>>,
-    answers_count: Signal<Local, Bits<8>>,
+    /// Answers that haven't been used.
+    #[is(Fifo::new(JOBS))]
+    answers: Fifo<Permission>,
     has_answer: Signal<Local, Bit>,
     may_read: Signal<Local, Bit>,
     reads: Signal<Local, Bit>,
@@ -247,10 +270,20 @@ pub struct Gather {
     pair: Vec<Reg<Bits<16>>>,
     #[each(JOBS, Reg::new(true))]
     dead: Vec<Reg<Bit>>,
+    /// Whether they are answers; by the job's number.
+    #[each(JOBS)]
+    is_answer: Vec<Reg<Bit>>,
+    /// Whether they are answers whose bytes aren't here; by the job's number.
+    #[each(JOBS)]
+    missing: Vec<Reg<Bit>>,
     job_number: Reg<Bits<4>>,
     answer_number: Reg<Bits<4>>,
     frame_number: Reg<Bits<4>>,
     drops: Signal<Local, Bit>,
+    of_answer: Signal<Local, Bit>,
+    never_leaves: Signal<Local, Bit>,
+    answered_pair: Signal<Local, Bits<16>>,
+    leaving: Signal<Local, Message>,
     /// Jobs that were answered and haven't left.
     answered: Reg<Bits<8>>,
     answered_next: Signal<Local, Bits<8>>,
@@ -270,6 +303,7 @@ pub struct Gather {
     #[is(Constant::new(!Bits::<128>::default()))]
     ones: Constant<Bits<128>>,
     comes_into_room: Check,
+    each_answer_has_a_place: Check,
     a_payload_ends_where_its_length_says: Check,
     a_message_fills_what_it_reserved: Check,
 }
@@ -279,10 +313,13 @@ impl Logic for Gather {
     fn update(&mut self) {
         // What a job reserves.
         self.length.next = self.job.data.val().length;
-        if self.job.data.val().inline {
+        if self.job.data.val().inline | self.job.data.val().refused {
             self.length.next = 0.into();
         }
         self.words.next = (self.length.val() + 7) >> 3;
+        if self.job.data.val().get {
+            self.words.next = 0.into();
+        }
         self.used.next = self.next_place.q.val() - self.first_place.q.val();
         self.has_room.d.next = (self.used.val() <= WORDS - LONGEST) & (self.jobs.q.val() < JOBS);
         self.room.next = self.has_room.q.val();
@@ -300,6 +337,9 @@ impl Logic for Gather {
             immediate: self.job.data.val().immediate,
             flags: self.flags.val(),
             put: self.job.data.val().put,
+            get: self.job.data.val().get,
+            answer: self.job.data.val().answer,
+            refused: false,
             again: self.job.data.val().again,
             number: self.job.data.val().number,
         };
@@ -324,40 +364,54 @@ impl Logic for Gather {
         self.look_at_job();
         self.ask();
         self.read();
-        self.take_answers();
         self.join_words();
         self.answer();
 
         // What isn't to be sent.
         for i in 0..JOBS {
-            self.drops.next =
-                self.dropped.valid.val() & (self.dropped.data.val() == self.pair[i].q.val());
-            if self.drops.val()
-                | (self.ends.val()
-                    & !self.sound.val()
-                    & (self.answer_number.q.val() == i.to_bits()))
-            {
+            self.drops.next = (self.dropped.valid.val()
+                & !self.is_answer[i].q.val()
+                & (self.dropped.data.val() == self.pair[i].q.val()))
+                | (self.answers_dropped.valid.val()
+                    & self.is_answer[i].q.val()
+                    & (self.answers_dropped.data.val() == self.pair[i].q.val()));
+            self.never_leaves.next = false;
+            if self.ends.val() & (self.answer_number.q.val() == i.to_bits()) {
+                self.never_leaves.next = !self.sound.val() & !self.of_answer.val();
+                self.missing[i].d.next = !self.sound.val();
+            }
+            if self.drops.val() | self.never_leaves.val() {
                 self.dead[i].d.next = true;
             }
             if self.job.valid.val() & (self.job_number.q.val() == i.to_bits()) {
                 self.pair[i].d.next = self.job.data.val().pair;
-                self.dead[i].d.next = self.dropped.valid.val()
-                    & (self.dropped.data.val() == self.job.data.val().pair);
+                self.is_answer[i].d.next = self.job.data.val().answer;
+                self.dead[i].d.next = (self.dropped.valid.val()
+                    & !self.job.data.val().answer
+                    & (self.dropped.data.val() == self.job.data.val().pair))
+                    | (self.answers_dropped.valid.val()
+                        & self.job.data.val().answer
+                        & (self.answers_dropped.data.val() == self.job.data.val().pair));
             }
         }
 
         // What is, in order.
         self.ready_to_leave.next = self.envelopes.output.valid.val() & self.answered.q.val().any();
         self.passed_over.next = false;
+        self.leaving.next = self.envelopes.output.data.val().message;
         for i in 0..JOBS {
             if self.frame_number.q.val() == i.to_bits() {
                 self.passed_over.next = self.dead[i].q.val();
+                if self.missing[i].q.val() {
+                    self.leaving.next.refused = true;
+                    self.leaving.next.length = 0.into();
+                }
             }
         }
         send!(
             self.message,
             self.ready_to_leave.val() & !self.passed_over.val(),
-            self.envelopes.output.data.val().message
+            self.leaving.val()
         );
         self.leaves.next =
             self.ready_to_leave.val() & (self.passed_over.val() | self.message.ready.val());

@@ -53,7 +53,7 @@ pub(super) struct Header {
     pub peer: Signal<In, Peer>,
     /// `abi::wire::FrameType`.
     pub frame_type: Signal<In, Bits<8>>,
-    /// Of a frame without a message all but the pair is zero.
+    /// Of a frame without a message all but the pair is zero. `length` is that of the payload, also of a get.
     pub message: Signal<In, Message>,
     pub carried: Signal<In, Carried>,
     /// Word that is wanted.

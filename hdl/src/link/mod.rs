@@ -34,6 +34,7 @@ mod gather;
 mod header;
 mod loopback;
 mod receive;
+mod responder;
 mod screen;
 
 pub use acknowledge::Acknowledge;
@@ -48,6 +49,7 @@ pub use framer::Framer;
 pub use gather::{Gather, WORDS as PAYLOAD_WORDS};
 pub use loopback::Loopback;
 pub use receive::Receive;
+pub use responder::Responder;
 pub use screen::Screen;
 
 use crate::config::{ECP5, TINY};
@@ -59,6 +61,8 @@ pub fn tops() -> Vec<Top> {
         Top::of("receive_tiny", Class::Test, || Receive::new(&TINY)),
         Top::of("receive_ecp5", Class::Test, || Receive::new(&ECP5)),
         Top::of("gather", Class::Test, Gather::default),
+        Top::of("responder_tiny", Class::Test, || Responder::new(&TINY)),
+        Top::of("responder_ecp5", Class::Test, || Responder::new(&ECP5)),
         Top::of("framer_tiny", Class::Test, || Framer::new(&TINY)),
         Top::of("framer_ecp5", Class::Test, || Framer::new(&ECP5)),
         Top::of("acknowledge_tiny", Class::Test, || Acknowledge::new(&TINY)),
@@ -77,6 +81,9 @@ pub fn tops() -> Vec<Top> {
         }),
         Top::broken("gather_broken", breaks::gather, Gather::default),
         Top::mutants("gather_mutants", Gather::default),
+        Top::broken("responder_tiny_broken", breaks::responder, || {
+            Responder::new(&TINY)
+        }),
         Top::broken("framer_tiny_broken", breaks::framer, || Framer::new(&TINY)),
         Top::mutants("framer_tiny_mutants", || Framer::new(&TINY)),
         Top::broken("acknowledge_tiny_broken", breaks::acknowledge, || {

@@ -5,7 +5,9 @@
 //! duplicate's, and the frame is dropped; a request's duplicate also has the pair answer its peer, which may not have heard that
 //! the request is safe. A newer request means that a message is missing: it is dropped, and the peer is told; a newer control frame
 //! passes, since its numbers are absolute. A good frame's running numbers go to the sender's side as `progress`, its message, if it has one, to
-//! the receiver's as `arrival` and `payload`. Frames for the firmware belong to no pair that is looked up here: [`Screen`] leaves
+//! the receiver's as `arrival` and `payload`. A get that comes again arrives again, to be answered again. The answer of a get has the get's
+//! number, and is in no sequence: it is claimed from [`SendQueues`](crate::envelope::SendQueues), which knows whether the get waits for it and where
+//! its bytes go; one that isn't awaited is a duplicate. Frames for the firmware belong to no pair that is looked up here: [`Screen`] leaves
 //! them to [`FirmwareIn`](super::FirmwareIn).
 //!
 //! ```text
@@ -13,6 +15,7 @@
 //!   s_axis ──►│ Screen ├──────►│ look up ► sequence ► ├──► progress, arrival
 //!             │        ├──────►│  (Ram a pair)        ├──► words (Fifo) ──► payload
 //!             └────────┘ word  │                      ├──► fault_request
+//!                              │                      ├──► claim, ◄── claimed
 //!                              │ failed (a bit a pair)│◄── fault
 //!                              └──────────────────────┘
 //! ```
@@ -27,14 +30,16 @@ use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::axi::StreamSink;
 use crate::prim::{Fifo, Ram};
-use crate::types::{Arrival, ControlRequest, Fault, FrameHeader, PairReport, PairSetup, Progress};
+use crate::types::{
+    Arrival, Claim, Claimed, ControlRequest, Fault, FrameHeader, PairReport, PairSetup, Progress,
+};
 use abi::control::Operation;
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
-use abi::wire::{FRAME_GAP, FRAME_READY, FrameType};
+use abi::wire::{FRAME_GAP, FRAME_READY, FRAME_REFUSED, FrameType};
 
 const _: () = assert!(
-    FRAME_READY == 1 << 0 && FRAME_GAP == 1 << 1,
+    FRAME_READY == 1 << 0 && FRAME_GAP == 1 << 1 && FRAME_REFUSED == 1 << 2,
     "the kernel tests these bits"
 );
 
@@ -72,6 +77,8 @@ enum State {
     Look,
     /// It is known whether they agree.
     Judge,
+    /// The answer of a get is claimed.
+    Claim,
     /// The message is offered.
     Arrive,
     /// Its payload goes to the queue.
@@ -99,6 +106,10 @@ pub struct Receive {
     pub firmware: Signal<Out, Bit>,
     /// The running numbers of a good frame, and of a request's duplicate, whose sender asks by it for an answer.
     pub progress: Stream<Out, Progress>,
+    /// The answer of a get has come.
+    pub claim: Stream<Out, Claim>,
+    /// In the cycle in which `claim` is taken: whether the get waits for it, and where its bytes go.
+    pub claimed: Pulse<In, Claimed>,
     /// The message.
     pub arrival: Stream<Out, Arrival>,
     /// Eight bytes of payload; those beyond the length are the sender's padding.
@@ -123,11 +134,12 @@ pub struct Receive {
     pub count_type_errors: Signal<Out, Bit>,
     /// Pulse: a frame was dropped because its pair isn't connected, has failed, or doesn't agree.
     pub count_pair_errors: Signal<Out, Bit>,
-    /// Pulse: a frame was dropped because it had been received.
+    /// Pulse: a frame was dropped because it had been received, or answers a get that doesn't wait for it.
     pub count_duplicates: Signal<Out, Bit>,
     /// Pulse: a frame was dropped because one before it is missing.
     pub count_gaps: Signal<Out, Bit>,
 
+    #[is(Screen::new(config))]
     screen: Screen,
     #[is(Ram::new(config.pairs))]
     peers: Ram<Peer>,
@@ -161,7 +173,14 @@ pub struct Receive {
     ahead: Signal<Local, Bits<32>>,
     words: Signal<Local, Bits<16>>,
     is_request: Signal<Local, Bit>,
+    is_message: Signal<Local, Bit>,
     is_put: Signal<Local, Bit>,
+    is_get: Signal<Local, Bit>,
+    is_answer: Signal<Local, Bit>,
+    /// The get that arrives has come before.
+    again: Reg<Bit>,
+    /// Where the bytes of the answer that arrives go.
+    place: Reg<Claimed>,
     same_cookie: Signal<Local, Bit>,
     agrees: Reg<Bit>,
     in_turn: Reg<Bit>,
@@ -170,6 +189,8 @@ pub struct Receive {
     gap: Reg<Bits<8>>,
     tells: Reg<Bit>,
     answers: Signal<Local, Bit>,
+    /// A get that comes again arrives.
+    repeats: Signal<Local, Bit>,
     refused: Signal<Local, Bit>,
     written: Signal<Local, Peer>,
     take: Signal<Local, Bit>,
@@ -242,7 +263,10 @@ impl Logic for Receive {
             & (self.head.val().source_epoch == self.peer.val().remote_epoch)
             & self.same_cookie.val();
         self.is_put.next = self.head.val().frame_type == FrameType::Put;
-        self.is_request.next = (self.head.val().frame_type == FrameType::Eager) | self.is_put.val();
+        self.is_get.next = self.head.val().frame_type == FrameType::Get;
+        self.is_answer.next = self.head.val().frame_type == FrameType::GetAnswer;
+        self.is_message.next = self.head.val().frame_type == FrameType::Eager;
+        self.is_request.next = self.is_message.val() | self.is_put.val() | self.is_get.val();
         self.sequence_now.next = self.next.val().control;
         if self.is_request.val() {
             self.sequence_now.next = self.next.val().requests;
@@ -336,6 +360,14 @@ impl Logic for Receive {
             };
         }
 
+        self.claim.valid.next = self.state.q.val() == State::Claim;
+        self.claim.data.next = Claim {
+            pair: self.head.val().destination_pair,
+            number: self.head.val().sequence,
+            length: self.head.val().payload_length,
+            refused: self.head.val().flags.get_bit(2),
+        };
+
         self.arrival.valid.next = self.state.q.val() == State::Arrive;
         self.arrival.data.next = Arrival::default();
         self.arrival.data.next.pair = self.head.val().destination_pair;
@@ -345,7 +377,20 @@ impl Logic for Receive {
         self.arrival.data.next.immediate = self.head.val().immediate;
         self.arrival.data.next.length = self.head.val().payload_length;
         self.arrival.data.next.ready = self.head.val().flags.get_bit(0);
-        self.arrival.data.next.put = self.is_put.val();
+        self.arrival.data.next.put = !self.is_message.val();
+        self.arrival.data.next.get = self.is_get.val();
+        self.arrival.data.next.again = self.again.q.val();
+        self.arrival.data.next.answer = self.is_answer.val();
+        self.arrival.data.next.number = self.head.val().sequence;
+        if self.is_get.val() {
+            self.arrival.data.next.length = self.head.val().context;
+        }
+        if self.is_answer.val() {
+            self.arrival.data.next.refused = self.head.val().flags.get_bit(2);
+            self.arrival.data.next.match_bits = self.place.q.val().address;
+            self.arrival.data.next.immediate = bit_cast::<64, 32>(self.place.q.val().key)
+                | (bit_cast::<64, 8>(self.place.q.val().domain) << 32);
+        }
         send!(
             self.payloads.input,
             self.state.q.val() == State::Payload,
@@ -363,6 +408,11 @@ impl Logic for Receive {
         self.drop.next = false;
         self.fail.next = false;
         self.take.next = false;
+        self.repeats.next = false;
+        self.again.d.next = self.again.q.val();
+        if self.state.q.val() == State::Judge {
+            self.again.d.next = self.behind.q.val() & self.is_get.val();
+        }
 
         match self.state.q.val() {
             State::Clear => {
@@ -424,6 +474,9 @@ impl Logic for Receive {
                     if !self.agrees.q.val() | self.refused.val() {
                         self.count_pair_errors.next = true;
                         self.drop.next = true;
+                    } else if self.is_answer.val() {
+                        // Its number is the get's.
+                        self.state.d.next = State::Claim;
                     } else if self.in_turn.q.val() | (!self.is_request.val() & !self.behind.q.val())
                     {
                         self.count_frames_received.next = true;
@@ -441,8 +494,12 @@ impl Logic for Receive {
                         }
                     } else if self.behind.q.val() {
                         self.count_duplicates.next = true;
-                        self.drop.next = true;
                         self.progress_pending.d.next = self.answers.val();
+                        self.repeats.next = self.is_get.val();
+                        self.drop.next = !self.repeats.val();
+                        if self.repeats.val() {
+                            self.state.d.next = State::Arrive;
+                        }
                     } else {
                         // The sender goes back when it is told, once for each of its rounds.
                         self.count_gaps.next = true;
@@ -450,6 +507,19 @@ impl Logic for Receive {
                         self.progress_pending.d.next = self.tells.q.val();
                         self.expected.write.enable.next = true;
                         self.next.next.gap = self.gap.q.val();
+                    }
+                }
+            }
+            State::Claim => {
+                self.place.d.next = self.claimed.data.val();
+                if self.claim.ready.val() {
+                    // What it says of this side's sends holds, whether or not it is awaited.
+                    self.progress_pending.d.next = true;
+                    self.count_frames_received.next = self.claimed.data.val().taken;
+                    self.count_duplicates.next = !self.claimed.data.val().taken;
+                    self.drop.next = !self.claimed.data.val().taken;
+                    if self.claimed.data.val().taken {
+                        self.state.d.next = State::Arrive;
                     }
                 }
             }
@@ -496,7 +566,7 @@ impl Logic for Receive {
         self.expected.write.data.next = self.next.val();
 
         self.fits.ok.next =
-            !self.arrival.valid.val() | (self.head.val().payload_length <= EAGER_MAX);
+            !self.arrival.valid.val() | (self.arrival.data.val().length <= EAGER_MAX);
         self.open.ok.next = !self.arrival.valid.val() | self.peer.val().connected;
     }
 }

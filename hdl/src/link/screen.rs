@@ -21,12 +21,15 @@
 //! A bad frame is counted by the first cause that applies: the MAC found it bad (`count_crc_errors`); shorter than
 //! a header and trailer (`length`); another EtherType (`type`); longer than the longest frame or not
 //! whole words (`length`); trailer (`crc`); version, type or flag unknown (`type`); a length field that
-//! disagrees (`length`). The version of a `Handshake` isn't looked at: the two firmwares find out by it that they differ.
+//! disagrees, or a get that wants more than a frame carries (`length`). The version of a `Handshake` isn't looked at: the two firmwares find out by it that
+//! they differ.
 
+use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::axi::StreamSink;
 use crate::prim::{Fifo, Ram};
 use crate::types::FrameHeader;
+use abi::capability::CAPABILITY_GET;
 use abi::limits::EAGER_MAX;
 use abi::wire::{self, FrameType};
 
@@ -45,7 +48,7 @@ pub const RING_WORDS: usize = (2 * PAYLOAD_WORDS).next_power_of_two();
 pub const FRAMES: usize = 8;
 
 /// Checks frames and stores the good ones.
-#[block]
+#[block(config: &Config)]
 pub struct Screen {
     /// The clock.
     pub clock: Signal<In, Clock>,
@@ -103,14 +106,28 @@ pub struct Screen {
     short: Signal<Local, Bit>,
     handshake_now: Signal<Local, Bit>,
     for_firmware: Signal<Local, Bit>,
-    is_request: Signal<Local, Bit>,
+    is_get: Signal<Local, Bit>,
+    is_answer: Signal<Local, Bit>,
+    /// It may have a payload.
+    carries: Signal<Local, Bit>,
     known: Signal<Local, Bit>,
     crc_good: Signal<Local, Bit>,
     length_good: Signal<Local, Bit>,
     good: Signal<Local, Bit>,
 
+    /// The card has gets: it knows their frames.
+    #[is(constant(u64::from(config.capabilities & CAPABILITY_GET != 0)))]
+    has_gets: Constant<Bits<1>>,
+
     #[is(Check::new("payload_ring_never_overflows"))]
     room: Check,
+}
+
+impl Screen {
+    /// The first half of the receiver of a card.
+    pub fn new(config: &Config) -> Self {
+        Self::build(config)
+    }
 }
 
 #[block]
@@ -150,10 +167,17 @@ impl Logic for Screen {
         self.handshake_now.next = self.head.val().frame_type == FrameType::Handshake;
         self.for_firmware.next =
             self.handshake_now.val() | (self.head.val().frame_type == FrameType::Management);
-        self.is_request.next = (self.head.val().frame_type == FrameType::Eager)
-            | (self.head.val().frame_type == FrameType::Put);
+        self.is_get.next =
+            (self.head.val().frame_type == FrameType::Get) & self.has_gets.val().any();
+        self.is_answer.next =
+            (self.head.val().frame_type == FrameType::GetAnswer) & self.has_gets.val().any();
+        self.carries.next = (self.head.val().frame_type == FrameType::Eager)
+            | (self.head.val().frame_type == FrameType::Put)
+            | (self.is_answer.val() & (self.head.val().flags == 0));
         self.known.next = ((self.head.val().version == wire::VERSION) | self.handshake_now.val())
-            & (self.is_request.val()
+            & (self.carries.val()
+                | self.is_get.val()
+                | self.is_answer.val()
                 | (self.head.val().frame_type == FrameType::Acknowledge)
                 | (self.head.val().frame_type == FrameType::PairFailed)
                 | (self.head.val().frame_type == FrameType::Ask)
@@ -162,6 +186,7 @@ impl Logic for Screen {
             & ((self.head.val().flags == 0)
                 | ((self.head.val().flags == wire::FRAME_READY)
                     & (self.head.val().frame_type == FrameType::Eager))
+                | ((self.head.val().flags == wire::FRAME_REFUSED) & self.is_answer.val())
                 | ((self.head.val().flags == wire::FRAME_GAP)
                     & ((self.head.val().frame_type == FrameType::Acknowledge)
                         | (self.head.val().frame_type == FrameType::Ask))));
@@ -170,7 +195,8 @@ impl Logic for Screen {
         self.length_good.next = (self.wanted.val() == bit_cast::<17, 16>(self.words.val()))
             & (self.head.val().message_length
                 == bit_cast::<40, 16>(self.head.val().payload_length))
-            & (self.is_request.val()
+            & (!self.is_get.val() | (self.head.val().context <= EAGER_MAX))
+            & (self.carries.val()
                 | (self.for_firmware.val()
                     & (self.head.val().payload_length == wire::MANAGEMENT_BYTES))
                 | (!self.for_firmware.val() & (self.head.val().payload_length == 0)));

@@ -195,7 +195,7 @@ struct Side {
     willing: f64,
     busy: f64,
     send: Option<usize>,
-    answers: VecDeque<(u64, bool)>,
+    answers: VecDeque<(u64, bool, u64)>,
     reads: VecDeque<Read>,
     word_offered: bool,
     arriving: Option<Arriving>,
@@ -778,9 +778,10 @@ impl World {
         let due = side.answers.front().is_some_and(|a| a.0 <= self.cycle);
         let answer = due.then(|| side.answers.pop_front()).flatten();
         side.bench.set("allowed_valid", answer.is_some());
-        let noise = rng.random();
-        side.bench
-            .set("allowed", answer.map_or(noise, |(_, allowed)| allowed));
+        let noise: bool = rng.random();
+        let (allowed, address) = answer.map_or((noise, 0), |(_, allowed, at)| (allowed, at));
+        let permission = pack(&[(allowed.into(), 1), (address, 64)]);
+        side.bench.set_wide("allowed", &permission);
         side.bench
             .set("read_request_ready", rng.random_bool(willing));
         let due = side.reads.front().is_some_and(|r| r.due <= self.cycle);
@@ -814,9 +815,9 @@ impl World {
             assert_eq!(rights, u64::from(RIGHT_LOCAL_READ));
             assert_eq!(length, message.length as u64);
             let allowed = message.unreadable != Some(Status::LocalProtection);
-            let before = side.answers.back().map_or(0, |(due, _)| due + 1);
+            let before = side.answers.back().map_or(0, |(due, ..)| due + 1);
             let due = before.max(self.cycle + hdl::protect::LATENCY);
-            side.answers.push_back((due, allowed));
+            side.answers.push_back((due, allowed, address));
         }
         if side.word_offered && side.bench.is("read_data_ready") {
             side.word_offered = false;

@@ -74,6 +74,8 @@ struct Numbers {
     accepted: Bits<32>,
     freed: Bits<32>,
     refused: Bits<16>,
+    /// The pair has failed: answers of its peer's gets don't go out.
+    failed: Bit,
 }
 
 /// What the last frame of a pair carried: so much of it that a change shows, since no number runs ahead by more than
@@ -126,6 +128,8 @@ pub struct Acknowledge {
     pub lookup_credit: Signal<Out, Bits<32>>,
     /// One cycle later: bit k is set if the message that is k before the last safe one was refused.
     pub lookup_refused: Signal<Out, Bits<16>>,
+    /// One cycle later: the pair has failed.
+    pub lookup_failed: Signal<Out, Bit>,
     /// A pair whose turn comes.
     pub gathered_pair: Signal<Out, Bits<16>>,
     /// One cycle later: a message of it waits for its frame.

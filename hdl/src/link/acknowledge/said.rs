@@ -11,6 +11,7 @@ impl Acknowledge {
         self.lookup_acknowledge.next = self.carried.val().accepted;
         self.lookup_credit.next = self.carried.val().freed;
         self.lookup_refused.next = self.carried.val().refused;
+        self.lookup_failed.next = self.carried.val().failed;
         self.carrying.d.next = self.lookup_begins.val();
         self.carrying_pair.d.next = self.lookup_pair.val();
         store!(
@@ -36,6 +37,7 @@ impl Acknowledge {
             accepted: self.sink.val().accepted,
             freed: self.sink.val().freed,
             refused: self.sink.val().refused,
+            failed: self.sink.val().failed,
         };
         store!(
             self.numbers.write,

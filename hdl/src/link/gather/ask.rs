@@ -5,14 +5,15 @@
 //!                                   └─► to read ─┘
 //! ```
 //!
+//! An answer is one segment, of the memory that a remote key opens; a get's are asked for and not read. Each is read where its answer says that it is.
+//!
 //! An empty segment is neither asked for nor read. A job without any byte passes both queues as one empty segment, and begins behind the questions if
 //! there are none before it.
 
 use super::{Gather, ToAsk, ToRead, UnderWay};
-use crate::config::JOBS;
 use crate::prelude::*;
-use crate::types::{DmaRequest, RegionQuery, Segment};
-use abi::control::RIGHT_LOCAL_READ;
+use crate::types::{Access, DmaRequest, Segment};
+use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_READ};
 
 #[block]
 impl Gather {
@@ -34,7 +35,15 @@ impl Gather {
             length: bit_cast::<11, 16>(self.first.val()),
             segments: self.segments.val(),
             words: bit_cast::<8, 16>(self.words.val()),
+            get: self.job.data.val().get,
+            answer: self.job.data.val().answer,
+            refused: self.job.data.val().refused,
+            pair: self.job.data.val().pair,
+            remote_key: self.job.data.val().match_bits,
         };
+        if self.job.data.val().answer {
+            self.to_ask.input.data.next.address = self.job.data.val().immediate;
+        }
     }
 
     /// Whether the next segment may be read.
@@ -64,12 +73,21 @@ impl Gather {
             self.more.next = false;
         }
         self.is_empty.next = !self.piece.val().length.any();
-        self.asked.next = RegionQuery::default();
-        self.asked.next.domain = self.to_ask.output.data.val().domain;
-        self.asked.next.key = self.piece.val().key;
-        self.asked.next.rights = RIGHT_LOCAL_READ;
-        self.asked.next.address = self.piece.val().address;
-        self.asked.next.length = bit_cast::<64, 11>(self.piece.val().length);
+        self.asked.next = Access::default();
+        self.asked.next.buffer.domain = self.to_ask.output.data.val().domain;
+        self.asked.next.buffer.key = self.piece.val().key;
+        self.asked.next.buffer.rights = RIGHT_LOCAL_READ;
+        if self.to_ask.output.data.val().get {
+            self.asked.next.buffer.rights = RIGHT_LOCAL_WRITE;
+        }
+        self.asked.next.buffer.address = self.piece.val().address;
+        self.asked.next.buffer.length = bit_cast::<64, 11>(self.piece.val().length);
+        if self.to_ask.output.data.val().answer {
+            self.asked.next.buffer.rights = RIGHT_REMOTE_READ;
+            self.asked.next.remote = true;
+            self.asked.next.pair = self.to_ask.output.data.val().pair;
+            self.asked.next.remote_key = self.to_ask.output.data.val().remote_key;
+        }
         send!(
             self.query,
             self.to_ask.output.valid.val() & !self.is_empty.val() & self.to_read.input.ready.val(),
@@ -88,14 +106,18 @@ impl Gather {
             self.at.d.next = 0.into();
         }
         self.new_to_read.next = ToRead {
-            address: self.piece.val().address,
             length: bit_cast::<16, 11>(self.piece.val().length),
             last: !self.more.val(),
             words: self.to_ask.output.data.val().words,
+            get: self.to_ask.output.data.val().get,
+            answer: self.to_ask.output.data.val().answer,
+            refused: self.to_ask.output.data.val().refused,
         };
         if self.asks_nothing.val() {
             self.new_to_read.next = ToRead::default();
             self.new_to_read.next.last = true;
+            self.new_to_read.next.answer = self.job.data.val().answer;
+            self.new_to_read.next.refused = self.job.data.val().refused;
         }
         send!(
             self.to_read.input,
@@ -107,23 +129,35 @@ impl Gather {
     /// The next segment's read, once its answer is there. One of length zero has neither.
     pub(super) fn read(&mut self) {
         self.asks.next = self.to_read.output.data.val().length.any();
-        self.has_answer.next = self.answers_held.q.val().any();
-        self.may_read.next = self.answers.q.val().get_bit(0);
+        self.has_answer.next = self.answers.output.valid.val();
+        self.may_read.next = self.answers.output.data.val().allowed;
         self.reads.next = self.to_read.output.valid.val()
             & self.under_way.input.ready.val()
             & self.asks.val()
             & self.has_answer.val()
-            & self.may_read.val();
+            & self.may_read.val()
+            & !self.to_read.output.data.val().get;
         self.wanted.next = DmaRequest {
-            address: self.to_read.output.data.val().address,
+            address: self.answers.output.data.val().address,
             length: self.to_read.output.data.val().length,
         };
         send!(self.read_request, self.reads.val(), self.wanted.val());
         self.goes_on.next = self.to_read.output.valid.val()
             & self.under_way.input.ready.val()
-            & (!self.asks.val() | (self.has_answer.val() & !self.may_read.val()))
+            & (!self.asks.val()
+                | (self.has_answer.val()
+                    & (!self.may_read.val() | self.to_read.output.data.val().get)))
             | (self.reads.val() & self.read_request.ready.val());
         self.to_read.output.ready.next = self.goes_on.val();
+        // Answers come in the order of the questions, and are used in that order.
+        self.answers.output.ready.next = self.goes_on.val() & self.asks.val();
+        send!(
+            self.answers.input,
+            self.allowed.valid.val(),
+            self.allowed.data.val()
+        );
+        self.each_answer_has_a_place.ok.next =
+            !self.allowed.valid.val() | self.answers.input.ready.val();
         self.read_words.next = (self.to_read.output.data.val().length + 7) >> 3;
         self.under_way.input.valid.next = self.goes_on.val();
         self.under_way.input.data.next = UnderWay {
@@ -132,32 +166,9 @@ impl Gather {
             last: self.to_read.output.data.val().last,
             whole: self.to_read.output.data.val().words,
             reads: self.reads.val(),
-            refused: self.asks.val() & !self.reads.val(),
+            refused: self.to_read.output.data.val().refused
+                | (self.asks.val() & !self.may_read.val()),
+            answer: self.to_read.output.data.val().answer,
         };
-    }
-
-    /// Answers come in the order of the questions, and are used in that order.
-    pub(super) fn take_answers(&mut self) {
-        self.answers_left.next = self.answers.q.val();
-        self.answers_count.next = self.answers_held.q.val();
-        if self.goes_on.val() & self.asks.val() {
-            self.answers_left.next = self.answers.q.val() >> 1;
-            self.answers_count.next = self.answers_held.q.val() - 1;
-        }
-        self.answers_added.next = self.answers_left.val();
-        for i in 0..JOBS {
-            if self.answers_count.val() == i.to_bits() {
-                self.answers_added.next = self
-                    .answers_left
-                    .val()
-                    .replace_bit(i, self.allowed.data.val());
-            }
-        }
-        self.answers.d.next = self.answers_left.val();
-        self.answers_held.d.next = self.answers_count.val();
-        if self.allowed.valid.val() {
-            self.answers.d.next = self.answers_added.val();
-            self.answers_held.d.next = self.answers_count.val() + 1;
-        }
     }
 }

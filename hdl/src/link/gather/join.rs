@@ -13,6 +13,7 @@
 //! Of several segments one may be refused and another fail: the job is then refused, whichever came first.
 
 use super::Gather;
+use crate::config::JOBS;
 use crate::prelude::*;
 use abi::status::Status;
 
@@ -101,8 +102,21 @@ impl Gather {
             self.status.next = Status::MemoryError;
         }
         self.sound.next = self.status.val() == Status::Success;
-        self.result.valid.next = self.ends.val();
+        self.of_answer.next = self.under_way.output.data.val().answer;
+        self.result.valid.next = self.ends.val() & !self.of_answer.val();
         self.result.data.next = self.status.val();
+        self.answered_pair.next = 0.into();
+        for i in 0..JOBS {
+            if self.answer_number.q.val() == i.to_bits() {
+                self.answered_pair.next = self.pair[i].q.val();
+            }
+        }
+        send!(
+            self.answer_decided,
+            self.ends.val() & self.of_answer.val(),
+            self.answered_pair.val()
+        );
+        self.answer_denied.next = self.refused.val();
 
         self.a_payload_ends_where_its_length_says.ok.next = !self.comes.val()
             | ((self.come.q.val() + 1 == self.under_way.output.data.val().words)
