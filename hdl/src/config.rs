@@ -12,9 +12,6 @@ pub const fn table_rows(entries: usize) -> usize {
 /// cycles this keeps one for every ten cycles under way.
 pub const JOBS: usize = 16;
 
-/// What the gates have of what a card may have: all but gets.
-const GATES: u32 = capability::ALL & !capability::CAPABILITY_GET;
-
 /// Sizes of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -64,7 +61,7 @@ pub const TINY: Config = Config {
     regions: 32,
     rules: 4,
     grants: 64,
-    capabilities: GATES,
+    capabilities: capability::ALL,
 };
 
 /// For boards, and the default of the simulator.
@@ -82,7 +79,7 @@ pub const ECP5: Config = Config {
     regions: 256,
     rules: 16,
     grants: 256,
-    capabilities: GATES,
+    capabilities: capability::ALL,
 };
 
 /// Small, with room for few receives: for tests of what happens when there is none. No card is built with it.

@@ -9,6 +9,7 @@
 //!                                             │  Delivery ◄───── Receive ◄─────────────┘◄── FrameGate ◄── s_axis
 //!   m_axi ◄── DmaRead, DmaWrite ◄─────────────┤   ▲    ▲  └─► Acknowledge ─► Framer
 //!                                             │  Lists Regions        Faults ─► five of them
+//!                          gets of peers: Delivery ─► Responder ─► Gather; their answers: Receive ─► SendQueues, Delivery
 //!   interrupts ◄──────────────────────────────┴─ Completions, Events
 //!   processor ──► FirmwareOut ─► FrameMux; Receive ─► FirmwareIn ──► processor; Events ──► processor
 //! ```
@@ -23,7 +24,7 @@ use crate::envelope::{Delivery, SendQueues};
 use crate::host::{Completions, DmaRead, DmaWrite, Events, Fetch, GateReset, Registers};
 use crate::link::{
     Acknowledge, Faults, FirmwareIn, FirmwareOut, FrameGate, FrameMux, Framer, Gather, Loopback,
-    Receive,
+    Receive, Responder,
 };
 use crate::matching::{Lists, Seed};
 use crate::mgmt::{Counters, Fanout, PairCounters};
@@ -46,7 +47,7 @@ const CLIENTS: usize = 3;
 /// Accesses of host memory under way, in each direction.
 const OUTSTANDING: usize = 32;
 /// Blocks that take control requests, by the operations of each: the kernel joins them in this order.
-const CONTROLLED: [&[Operation]; 16] = [
+const CONTROLLED: [&[Operation]; 17] = [
     Fetch::REQUESTS,
     Completions::REQUESTS,
     Events::REQUESTS,
@@ -63,6 +64,7 @@ const CONTROLLED: [&[Operation]; 16] = [
     PairCounters::REQUESTS,
     ShutOut::REQUESTS,
     PeerRefusals::REQUESTS,
+    Responder::REQUESTS,
 ];
 
 /// The datapaths, and blocks of other rooms as large as a card has them.
@@ -224,6 +226,8 @@ pub struct Datapath {
     framer: Framer,
     #[is(Receive::new(config))]
     receive: Receive,
+    #[is(Responder::new(config))]
+    responder: Responder,
     #[is(Acknowledge::new(config))]
     acknowledge: Acknowledge,
     #[is(Faults::new(config))]
@@ -276,6 +280,7 @@ impl Logic for Datapath {
             gather,
             framer,
             receive,
+            responder,
             acknowledge,
             faults,
             firmware_out,
@@ -328,6 +333,7 @@ impl Logic for Datapath {
         self.gate_reset.initialized.next = self.send_queues.initialized.val()
             & self.framer.initialized.val()
             & self.receive.initialized.val()
+            & self.responder.initialized.val()
             & self.acknowledge.initialized.val()
             & self.faults.initialized.val()
             & self.delivery.initialized.val()
@@ -372,6 +378,7 @@ impl Logic for Datapath {
         join!(self.fanout.block[13] => self.pair_counters.control);
         join!(self.fanout.block[14] => self.shut_out.control);
         join!(self.fanout.block[15] => self.peer_refusals.control);
+        join!(self.fanout.block[16] => self.responder.control);
         for i in 0..CONTROLLED.len() {
             self.fanout.block_result[i].next = 0.into();
         }
@@ -443,10 +450,15 @@ impl Logic for Datapath {
 
         // From the rings to the wire.
         join!(self.fetch.sends => self.send_queues.sends);
-        self.send_queues.job_room.next = self.gather.room.val();
-        join!(self.send_queues.job => self.gather.job);
+        self.responder.gather_room.next = self.gather.room.val();
+        self.send_queues.job_room.next = self.responder.job_room.val();
+        join!(self.send_queues.job => self.responder.sends_job);
+        join!(self.responder.job => self.gather.job);
         join!(self.send_queues.dropped => self.gather.dropped);
+        join!(self.responder.dropped => self.gather.answers_dropped);
         join!(self.gather.result => self.send_queues.job_result);
+        join!(self.gather.answer_decided => self.responder.answer_decided);
+        self.responder.answer_denied.next = self.gather.answer_denied.val();
         join!(self.gather.message => self.framer.message);
         self.gather.payload_index.next = self.framer.payload_index.val();
         self.framer.payload.next = self.gather.payload.val();
@@ -460,6 +472,7 @@ impl Logic for Datapath {
         self.framer.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
         self.framer.lookup_credit.next = self.acknowledge.lookup_credit.val();
         self.framer.lookup_refused.next = self.acknowledge.lookup_refused.val();
+        self.framer.lookup_failed.next = self.acknowledge.lookup_failed.val();
         self.frame_mux.transmit.tdata.next = self.framer.m_axis.tdata.val();
         self.frame_mux.transmit.tkeep.next = self.framer.m_axis.tkeep.val();
         self.frame_mux.transmit.tlast.next = self.framer.m_axis.tlast.val();
@@ -524,6 +537,15 @@ impl Logic for Datapath {
         join!(self.lists.reply => self.delivery.reply);
         join!(self.delivery.sink_update => self.acknowledge.sink_update);
 
+        // Gets: of peers to their answers, and answers to where they go.
+        join!(self.receive.claim => self.send_queues.claim);
+        join!(self.send_queues.claimed => self.receive.claimed);
+        join!(self.delivery.asked => self.responder.asked);
+        join!(self.delivery.answered => self.send_queues.answered);
+        join!(self.responder.shut_query => self.shut_out.get);
+        self.responder.shut_out.next = self.shut_out.get_denied.val();
+        join!(self.responder.refused => self.delivery.refused_elsewhere);
+
         // Which memory may be used.
         join!(self.gather.query => self.regions.transmit_query);
         join!(self.regions.transmit_allowed => self.gather.allowed);
@@ -536,8 +558,9 @@ impl Logic for Datapath {
         join!(self.regions.posts_allowed => self.delivery.posts_allowed);
         self.regions.quiet.next = self.delivery.quiet.val();
         self.delivery.region_changed.next = self.regions.control.ready.val();
-        self.barrier.begins.next = self.send_queues.job.valid.val();
-        self.barrier.ends.next = self.gather.result.valid.val();
+        self.barrier.begins.next = self.responder.job.valid.val();
+        self.barrier.ends.next =
+            self.gather.result.valid.val() | self.gather.answer_decided.valid.val();
 
         // Failures of pairs: asked for by three, told to four; `link::party` numbers them.
         join!(self.send_queues.fault_request => self.faults.fault_request[0]);
@@ -546,6 +569,7 @@ impl Logic for Datapath {
         self.send_queues.fault.valid.next = self.faults.fault_valid[0].val();
         self.faults.fault_ready[0].next = self.send_queues.fault.ready.val();
         self.send_queues.fault.data.next = self.faults.fault.val();
+        self.send_queues.delivery_done.next = self.faults.delivery_done.val();
         self.receive.fault.valid.next = self.faults.fault_valid[1].val();
         self.faults.fault_ready[1].next = self.receive.fault.ready.val();
         self.receive.fault.data.next = self.faults.fault.val();
