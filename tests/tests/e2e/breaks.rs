@@ -6,8 +6,8 @@ use posthorn_tests::side::Side;
 use soft_card::{Break, Flaw};
 
 use crate::{
-    attacks, cancels, capabilities, claims, closing, completion_queues, failures, grants, hostile,
-    matching, memory, messages, protection, puts, ready, revoke,
+    attacks, cancels, capabilities, claims, closing, completion_queues, failures, gets, grants,
+    hostile, matching, memory, messages, protection, puts, ready, revoke,
 };
 
 /// Breaks that none of these tests can meet: their keys are right, and news for a receive that waits for room come when time decides. The oracle
@@ -79,6 +79,14 @@ fn noticed_by(broken: Break) -> Option<fn()> {
         Break::PutOffsetIgnored => {
             puts::a_put_lands_where_it_was_granted_at_any_length_and_alignment_and_nowhere_else
         }
+        Break::GetRefusalUntold | Break::GetNeedsNoRight => {
+            gets::a_get_that_may_not_be_is_an_error_of_its_own_and_the_pair_goes_on
+        }
+        Break::GetOffsetIgnored => {
+            gets::a_get_reads_what_was_granted_at_any_length_and_alignment_and_writes_its_buffer_only
+        }
+        Break::GetAnsweredOnce => gets::a_get_whose_answer_is_lost_is_answered_again,
+        Break::GetEndsUnanswered => gets::an_answer_that_comes_late_or_twice_writes_nothing,
         Break::RemoteTagIgnored | Break::HolderIgnored | Break::PartIgnored => {
             attacks::no_access_that_was_not_granted_lands_and_each_is_counted
         }

@@ -1,7 +1,9 @@
 //! Frames that no sound card would send: each is counted for what it is, dropped, and costs nobody a message.
 
 use abi::control::Counter;
-use abi::wire::{FRAME_MAX, FrameHeader, FrameType, HEADER_BYTES, MANAGEMENT_BYTES, TRAILER_BYTES};
+use abi::wire::{
+    FRAME_MAX, FRAME_REFUSED, FrameHeader, FrameType, HEADER_BYTES, MANAGEMENT_BYTES, TRAILER_BYTES,
+};
 use host_driver::{Cause, WcKind, WcStatus};
 use posthorn_tests::cards::{Host, both_over, modelled_over};
 use posthorn_tests::frames::{edit, number, seal};
@@ -17,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 type Case = (&'static str, Counter, fn(&mut Passing));
 
 const CASES: &[Case] = {
-    use Counter::{CrcErrors, LengthErrors, PairErrors, TypeErrors};
+    use Counter::{CrcErrors, Duplicates, LengthErrors, PairErrors, TypeErrors};
     &[
         ("a payload bit", CrcErrors, |f| f.frame.bytes[80] ^= 1),
         ("a header bit", CrcErrors, |f| f.frame.bytes[50] ^= 0x80),
@@ -87,8 +89,19 @@ const CASES: &[Case] = {
         ("type 0x1f", TypeErrors, |f| {
             edit(f, |h| h.frame_type = 0x1f)
         }),
-        ("type 0x20", TypeErrors, |f| {
-            edit(f, |h| h.frame_type = 0x20)
+        ("type 0x21", TypeErrors, |f| {
+            edit(f, |h| h.frame_type = 0x21)
+        }),
+        ("the answer of a get that there isn't", Duplicates, |f| {
+            edit(f, |h| h.frame_type = FrameType::GetAnswer.code())
+        }),
+        ("a refusal with bytes", LengthErrors, |f| {
+            edit(f, |h| {
+                (h.frame_type, h.flags) = (FrameType::GetAnswer.code(), FRAME_REFUSED)
+            })
+        }),
+        ("a get with bytes", LengthErrors, |f| {
+            edit(f, |h| h.frame_type = FrameType::Get.code())
         }),
         ("pair 5", PairErrors, |f| {
             edit(f, |h| h.destination_pair = 5)

@@ -3,33 +3,17 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use abi::wire::FrameType;
-use host_driver::{Counter, Put, RemoteKey, RemoteRights, WcKind, WcStatus, Window};
+use host_driver::{Counter, Put, RemoteKey, RemoteRights, WcKind, WcStatus};
 use posthorn_tests::cards::{both, both_over};
 use posthorn_tests::frames::{is, number};
 use posthorn_tests::side::Side;
 use posthorn_tests::wires::Wires;
 use sim::fabric::{LinkFilter, Passing};
 
-/// Bytes of a window.
-const LENGTH: usize = 4096;
+use crate::lent::{LENGTH, bytes, contents, lend};
+
 /// Long enough for whatever is on its way to end.
 const LONG: u64 = 20_000;
-
-/// Rank 0 lends a window to all others, each for the whole of it with `rights`. Every rank gets its own key.
-fn lend(me: &Side, rights: RemoteRights) -> (Option<Window>, RemoteKey) {
-    let window = (me.rank() == 0).then(|| me.pd.reg_window(LENGTH, rights).expect("a window"));
-    let mut keys = vec![0; 8 * me.host.cards()];
-    if let Some(window) = &window {
-        for rank in 1..me.host.cards() {
-            let key = window.grant(&me.endpoint, me.pair(rank), rights, ..);
-            let bits = key.expect("a key").to_bits();
-            keys[8 * rank..][..8].copy_from_slice(&bits.to_le_bytes());
-        }
-    }
-    let all = me.host.all_gather(keys).expect("all ranks");
-    let mine = all[0][8 * me.rank()..][..8].try_into().expect("eight");
-    (window, RemoteKey::from_bits(u64::from_le_bytes(mine)))
-}
 
 /// Puts bytes into the window of rank 0, in a buffer of its own.
 fn put(me: &mut Side, wr_id: u64, key: RemoteKey, offset: u64, bytes: &[u8]) {
@@ -41,18 +25,6 @@ fn put(me: &mut Side, wr_id: u64, key: RemoteKey, offset: u64, bytes: &[u8]) {
         offset,
     };
     me.endpoint.post_put(wr_id, &put, buffer).expect("posted");
-}
-
-fn bytes(seed: u8, length: usize) -> Vec<u8> {
-    (0..length)
-        .map(|at| (at as u8).wrapping_mul(31) ^ seed)
-        .collect()
-}
-
-fn contents(window: &Window) -> Vec<u8> {
-    let mut all = vec![0; LENGTH];
-    window.read(0, &mut all);
-    all
 }
 
 #[test]
