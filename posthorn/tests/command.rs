@@ -688,11 +688,11 @@ fn a_steady_stream_is_reported_beside_the_limit_of_its_port() {
 }
 
 #[test]
-fn long_puts_fill_the_link_over_one_pair_and_over_four() {
+fn long_puts_and_gets_fill_the_link_over_one_pair_and_over_four() {
     let report = json(&mut bench(&["bandwidth", "--short"]));
     let points = points(&report, "bandwidth", "tiny");
-    for pairs in [1, 4] {
-        let params = json!({"op": "put", "pattern": "stream", "pairs": pairs, "bytes": 16384, "pair_sends": 16, "memory_latency": 32});
+    for (op, pairs) in [("put", 1), ("put", 4), ("get", 1), ("get", 4)] {
+        let params = json!({"op": op, "pattern": "stream", "pairs": pairs, "bytes": 16384, "pair_sends": 16, "memory_latency": 32});
         let value = |name: &str| {
             let mut named = points
                 .iter()
@@ -705,9 +705,9 @@ fn long_puts_fill_the_link_over_one_pair_and_over_four() {
         assert!((share / ratio - 128.0 / 141.0).abs() < 1e-9);
         assert!(
             (0.95..=1.0).contains(&ratio),
-            "{pairs} pairs: {ratio} of the limit"
+            "{op}, {pairs} pairs: {ratio} of the limit"
         );
-        // A put can't be faster than its frames.
+        // Neither can be faster than its frames.
         assert!(value("alone") >= 16.0 * 141.0);
     }
 }

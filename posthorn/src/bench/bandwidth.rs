@@ -1,18 +1,19 @@
-//! Which share of a link's beats carries payload while long puts go over it.
+//! Which share of a link's beats carries payload while long puts, or the answers of long gets, go over it.
 //!
 //! ```text
-//!  stream    card 1 ──► card 0, over one pair or four          fan_in    cards 1 to 4 ──► card 0
+//!  puts:  stream    card 1 ──► card 0, over one pair or four      fan_in    cards 1 to 4 ──► card 0
+//!  gets:  stream    card 1 ◄── card 0                             fan_out   cards 1 to 4 ◄── card 0
 //! ```
 //!
 //! A put goes in frames of 1024 bytes, and the limit is what these leave: the payload's beats ÷ the frame's and what Ethernet puts around it. Each pair has
 //! two puts outstanding, so that the next begins when the last part of the one before has gone; the share is that of the middle half of the bytes, as
-//! they leave their cards, and what is sent again doesn't count. Beside it the cycles of one put alone, from its post to its completion. When all is over the
-//! window has to hold what was put last at each place.
+//! they leave their cards, and what is sent again doesn't count. A get is answered by such frames. Beside it the cycles of one put alone, from its post to its completion. When all is over the
+//! window has to hold what was put last at each place; of a get each buffer has to hold what the window has.
 
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::wire::frame_bytes;
 use anyhow::{Context, Result, bail, ensure};
-use host_driver::{Access, Buffer, Put, RemoteKey, RemoteRights};
+use host_driver::{Access, Buffer, Get, Put, RemoteKey, RemoteRights};
 use sim::fabric::LinkFilter;
 use sim::fault::{FaultPlan, Faults, LinkFault};
 use sim::memory::MemoryConfig;
@@ -26,34 +27,53 @@ use super::speed::Length;
 use super::{Point, Report};
 use crate::payload::MessageId;
 
-/// Puts of a pair that are outstanding.
+/// Puts or gets of a pair that are outstanding.
 const WINDOW: usize = 2;
 /// Cycles between two looks of a host at its completion queue.
 const LOOK: u64 = 16;
 /// Cycles without a completion after which a benchmark gives up.
 const PATIENCE: u64 = 10_000_000;
 
-/// Who puts to card 0.
+/// What is done with the memory of card 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Op {
+    /// It is written.
+    Put,
+    /// It is read.
+    Get,
+}
+
+impl Op {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Get => "get",
+        }
+    }
+}
+
+/// Who puts to card 0, or gets from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
     /// One card.
     Stream,
     /// A card for each pair.
-    FanIn,
+    Fan,
 }
 
 impl Pattern {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Stream => "stream",
-            Self::FanIn => "fan_in",
+    const fn name(self, op: Op) -> &'static str {
+        match (self, op) {
+            (Self::Stream, _) => "stream",
+            (Self::Fan, Op::Put) => "fan_in",
+            (Self::Fan, Op::Get) => "fan_out",
         }
     }
 
     fn links(self, pairs: usize) -> Vec<Link> {
         let source = |pair| match self {
             Self::Stream => 1,
-            Self::FanIn => 1 + pair,
+            Self::Fan => 1 + pair,
         };
         (0..pairs).map(|pair| (source(pair), 0)).collect()
     }
@@ -62,13 +82,14 @@ impl Pattern {
 /// What is measured in one run.
 #[derive(Clone, Copy, Debug)]
 struct Case {
+    op: Op,
     pattern: Pattern,
     pairs: usize,
     bytes: usize,
     /// Cycles.
     latency: u32,
-    /// Puts of each pair.
-    puts: usize,
+    /// Puts or gets of each pair.
+    ops: usize,
     /// Sends of each pair that the card holds; 0: as many as it can of all pairs.
     sends: u16,
     /// Share of the frames that the links lose.
@@ -78,36 +99,41 @@ struct Case {
 /// The cases of the suite.
 fn cases(length: Length) -> Vec<Case> {
     let base = Case {
+        op: Op::Put,
         pattern: Pattern::Stream,
         pairs: 1,
         bytes: 64 << 10,
         latency: LATENCIES[0],
-        puts: match length {
+        ops: match length {
             Length::Short => 2,
             Length::Normal => 4,
             Length::Long => 32,
         },
-        // As many as parts of a put may be under way.
+        // As many as parts of a put or a get may be under way.
         sends: MAX_CREDITS,
         lose: 0.0,
     };
     let four = Case { pairs: 4, ..base };
+    let gets = |case| Case {
+        op: Op::Get,
+        ..case
+    };
     if length == Length::Short {
         let short = |case| Case {
             bytes: 16 << 10,
             ..case
         };
-        return [base, four].map(short).into();
+        return [base, four, gets(base), gets(four)].map(short).into();
     }
     let fan_in = Case {
-        pattern: Pattern::FanIn,
+        pattern: Pattern::Fan,
         ..four
     };
     let mut cases = vec![base, four, fan_in];
     for case in [base, four, fan_in] {
         cases.push(Case {
             bytes: 1 << 20,
-            puts: base.puts / 2,
+            ops: base.ops / 2,
             ..case
         });
     }
@@ -120,6 +146,11 @@ fn cases(length: Length) -> Vec<Case> {
     for sends in [0, 8] {
         cases.push(Case { sends, ..base });
     }
+    let far = Case {
+        latency: LATENCIES[1],
+        ..base
+    };
+    cases.extend([base, four, fan_in, far].map(gets));
     cases
 }
 
@@ -132,7 +163,7 @@ fn limit() -> f64 {
 /// Runs the suite.
 ///
 /// # Errors
-/// If the simulation fails, a put doesn't end well, or the window doesn't hold what was put.
+/// If the simulation fails, a put or a get doesn't end well, or the window, or a buffer, doesn't hold what it should.
 pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Result<Report> {
     let mut points = Vec::new();
     for case in cases(length) {
@@ -141,8 +172,8 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
         let seen = seen.with_context(|| format!("{case:?}"))?;
         let params = || {
             [
-                ("op", "put".into()),
-                ("pattern", case.pattern.name().into()),
+                ("op", case.op.name().into()),
+                ("pattern", case.pattern.name(case.op).into()),
                 ("pairs", case.pairs.into()),
                 ("bytes", case.bytes.into()),
                 ("pair_sends", seen.sends.into()),
@@ -171,11 +202,12 @@ pub(super) fn lossy_stream(
     lose: f64,
 ) -> Result<f64> {
     let case = Case {
+        op: Op::Put,
         pattern: Pattern::Stream,
         pairs: 1,
         bytes,
         latency: LATENCIES[0],
-        puts,
+        ops: puts,
         sends: MAX_CREDITS,
         lose,
     };
@@ -187,7 +219,7 @@ pub(super) fn lossy_stream(
 struct Seen {
     /// Beats with payload in each cycle of the link.
     share: f64,
-    /// Cycles of a put from its post to its completion, with nothing beside it.
+    /// Cycles of a put or a get from its post to its completion, with nothing beside it.
     alone: u64,
     /// Sends of a pair that the card held.
     sends: usize,
@@ -228,7 +260,7 @@ fn measure(
         .run(|host| rank(host, case, &links));
     let told = told(outcome)?;
     let first = told.into_iter().flatten().next();
-    let (alone, sends, since) = first.context("a card that puts")?;
+    let (alone, sends, since) = first.context("a card that puts or gets")?;
     let carried: Vec<Carried> = wire
         .all()
         .into_iter()
@@ -236,7 +268,7 @@ fn measure(
         .collect();
     let total: u64 = carried.iter().map(|one| one.bytes).sum();
     ensure!(
-        total == (case.puts * case.pairs * case.bytes) as u64,
+        total == (case.ops * case.pairs * case.bytes) as u64,
         "{total} bytes were on the wire"
     );
     // Not where the stream begins, and not where pairs have ended.
@@ -251,7 +283,7 @@ fn measure(
             end = Some((one.cycle, done));
         }
     }
-    let (begin, end) = begin.zip(end).context("frames of puts")?;
+    let (begin, end) = begin.zip(end).context("frames with payload")?;
     let beats = (end.1 - begin.1) as f64 / BEAT_BYTES as f64;
     Ok(Seen {
         share: beats / (end.0 - begin.0) as f64,
@@ -260,7 +292,7 @@ fn measure(
     })
 }
 
-/// What is put by a link as its put of this number.
+/// What is put by a link as its put of this number, or is at the place of this number for its gets.
 fn payload(link: usize, number: usize) -> MessageId {
     MessageId {
         source: link,
@@ -269,14 +301,22 @@ fn payload(link: usize, number: usize) -> MessageId {
     }
 }
 
-/// Puts, or has the window. Who puts returns the cycles of its first put, which goes alone, the sends that a pair has, and the cycle since which it has put
-/// the others.
+/// Puts or gets, or has the window. Who does returns the cycles of its first put or get, which goes alone, the sends that a pair has, and the cycle since which
+/// it has done the others.
 fn rank(host: Host, case: Case, links: &[Link]) -> Result<Option<(u64, usize, u64)>> {
     let ends = Ends::open(host, links, case.sends)?;
     let part = WINDOW * case.bytes;
     if ends.card() == 0 {
-        let rights = RemoteRights::WRITE;
+        let rights = match case.op {
+            Op::Put => RemoteRights::WRITE,
+            Op::Get => RemoteRights::READ,
+        };
         let window = ends.pd.reg_window(links.len() * part, rights)?;
+        let mut bytes = vec![0; case.bytes];
+        for (link, slot) in places(links.len()).filter(|_| case.op == Op::Get) {
+            payload(link, slot).fill(&mut bytes);
+            window.write(link * part + slot * case.bytes, &bytes);
+        }
         let keys = (0..links.len()).map(|link| {
             let range = link * part..(link + 1) * part;
             let pair = ends.pair(link)?;
@@ -285,14 +325,15 @@ fn rank(host: Host, case: Case, links: &[Link]) -> Result<Option<(u64, usize, u6
         ends.share_keys(&keys.collect::<Result<Vec<_>>>()?)?;
         ends.meet()?;
         ends.meet()?;
-        let mut bytes = vec![0; case.bytes];
-        for link in 0..links.len() {
-            for number in case.puts - WINDOW..case.puts {
-                window.read(link * part + number % WINDOW * case.bytes, &mut bytes);
-                if let Some((at, byte)) = payload(link, number).first_wrong(&bytes) {
-                    bail!("byte {at} of put {number} of pair {link} is {byte:#04x}");
-                }
-            }
+        for (link, slot) in places(links.len()) {
+            let last = case.ops - WINDOW..case.ops;
+            let number = match case.op {
+                Op::Put => last.into_iter().find(|number| number % WINDOW == slot),
+                Op::Get => Some(slot),
+            };
+            let number = number.context("the last of each place")?;
+            window.read(link * part + slot * case.bytes, &mut bytes);
+            is_right(&bytes, link, number)?;
         }
         return Ok(None);
     }
@@ -305,6 +346,7 @@ fn rank(host: Host, case: Case, links: &[Link]) -> Result<Option<(u64, usize, u6
                 link,
                 key: keys[link],
                 posted: 0,
+                done: 0,
                 free: free.collect::<Result<_>>()?,
             });
         }
@@ -314,11 +356,11 @@ fn rank(host: Host, case: Case, links: &[Link]) -> Result<Option<(u64, usize, u6
         _ => 0,
     };
     let since = ends.meet()?;
-    let total = lanes.len() * case.puts;
+    let total = lanes.len() * case.ops;
     let (mut done, mut last) = (0, ends.now());
     while done < total {
         for lane in &mut lanes {
-            while lane.posted < case.puts
+            while lane.posted < case.ops
                 && let Some(buffer) = lane.free.pop()
             {
                 lane.post(&ends, case, buffer)?;
@@ -334,7 +376,12 @@ fn rank(host: Host, case: Case, links: &[Link]) -> Result<Option<(u64, usize, u6
         let lane = lanes.iter_mut();
         let mut lane = lane.filter(|lane| lane.link as u64 == completion.wr_id);
         let lane = lane.next().context("a number that was posted")?;
-        lane.free.push(completion.buffer.context("the buffer")?);
+        let buffer = completion.buffer.context("the buffer")?;
+        if case.op == Op::Get {
+            is_right(&buffer, lane.link, lane.done % WINDOW)?;
+        }
+        lane.done += 1;
+        lane.free.push(buffer);
     }
     ends.meet()?;
     let sends = match case.sends {
@@ -344,7 +391,20 @@ fn rank(host: Host, case: Case, links: &[Link]) -> Result<Option<(u64, usize, u6
     Ok((ends.card() == 1).then_some((alone, sends, since)))
 }
 
-/// Cycles of a put with nothing beside it.
+/// Each pair and each place that its puts or gets have.
+fn places(links: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..links).flat_map(|link| (0..WINDOW).map(move |slot| (link, slot)))
+}
+
+/// The bytes are those of a number of a pair.
+fn is_right(bytes: &[u8], link: usize, number: usize) -> Result<()> {
+    if let Some((at, byte)) = payload(link, number).first_wrong(bytes) {
+        bail!("byte {at} of number {number} of pair {link} is {byte:#04x}");
+    }
+    Ok(())
+}
+
+/// Cycles of a put or a get with nothing beside it.
 fn alone(ends: &Ends, case: Case, lane: &mut Lane) -> Result<u64> {
     let begin = ends.now();
     let buffer = lane.free.pop().context("a buffer")?;
@@ -353,7 +413,7 @@ fn alone(ends: &Ends, case: Case, lane: &mut Lane) -> Result<u64> {
         if let Some(completion) = ends.queue.poll() {
             break completion;
         }
-        ensure!(ends.now() - begin < PATIENCE, "a put never completed");
+        ensure!(ends.now() - begin < PATIENCE, "it never completed");
         ends.pause_until(ends.now() + LOOK);
     };
     let end = ends.now();
@@ -363,25 +423,34 @@ fn alone(ends: &Ends, case: Case, lane: &mut Lane) -> Result<u64> {
     Ok(end - begin)
 }
 
-/// The puts of a pair.
+/// The puts or gets of a pair.
 struct Lane {
     link: usize,
     key: RemoteKey,
     posted: usize,
+    done: usize,
     free: Vec<Buffer>,
 }
 
 impl Lane {
     /// Posts the next one.
     fn post(&mut self, ends: &Ends, case: Case, mut buffer: Buffer) -> Result<()> {
-        payload(self.link, self.posted).fill(&mut buffer);
         let place = self.link * WINDOW + self.posted % WINDOW;
-        let put = Put {
-            pair: ends.pair(self.link)?,
-            key: self.key,
-            offset: (place * case.bytes) as u64,
+        let (pair, key) = (ends.pair(self.link)?, self.key);
+        let offset = (place * case.bytes) as u64;
+        let number = self.link as u64;
+        let posted = match case.op {
+            Op::Put => {
+                payload(self.link, self.posted).fill(&mut buffer);
+                let put = Put { pair, key, offset };
+                ends.endpoint.post_put(number, &put, buffer)
+            }
+            Op::Get => {
+                buffer.fill(0);
+                let get = Get { pair, key, offset };
+                ends.endpoint.post_get(number, &get, buffer)
+            }
         };
-        let posted = ends.endpoint.post_put(self.link as u64, &put, buffer);
         posted.map_err(|refused| refused.error)?;
         self.posted += 1;
         Ok(())
@@ -400,6 +469,6 @@ mod tests {
     #[test]
     fn pairs_of_one_card_are_told_from_those_of_several() {
         assert_eq!(Pattern::Stream.links(2), [(1, 0), (1, 0)]);
-        assert_eq!(Pattern::FanIn.links(2), [(1, 0), (2, 0)]);
+        assert_eq!(Pattern::Fan.links(2), [(1, 0), (2, 0)]);
     }
 }

@@ -165,7 +165,7 @@ pub(super) struct Carried {
     pub(super) bytes: u64,
 }
 
-/// The frames of puts to card 0 that have passed.
+/// The frames of puts to card 0, and of answers to gets from it, that have passed.
 #[derive(Clone, Default)]
 pub(super) struct Wire(Arc<Mutex<Vec<Carried>>>);
 
@@ -174,13 +174,14 @@ impl Wire {
     pub(super) fn tap(&self) -> impl Tap + 'static {
         let carried = Arc::clone(&self.0);
         // The next number of each pair of each card, so that what is sent again doesn't count.
-        let mut next: HashMap<(usize, u16), u32> = HashMap::new();
+        let mut next: HashMap<(usize, usize, u16), u32> = HashMap::new();
         move |passing: Passing, out: &mut Vec<Passing>| {
             if let Ok(header) = FrameHeader::parse(&passing.frame.bytes)
-                && header.frame_type == FrameType::Put.code()
-                && passing.destination == 0
+                && (header.frame_type == FrameType::Put.code() && passing.destination == 0
+                    || header.frame_type == FrameType::GetAnswer.code() && passing.source == 0)
             {
-                let next = next.entry((passing.source, header.destination_pair));
+                let ends = (passing.source, passing.destination);
+                let next = next.entry((ends.0, ends.1, header.destination_pair));
                 let next = next.or_insert(header.sequence);
                 if header.sequence == *next {
                     *next = next.wrapping_add(1);
