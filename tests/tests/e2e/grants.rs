@@ -1,14 +1,15 @@
-//! Random rounds of grants, revocations and deregistrations while peers put: no byte is written without right, and no rightful byte is lost.
+//! Random rounds of grants, revocations and deregistrations while peers put and get: no byte is written or read without right, and no rightful byte is lost.
 //!
 //! ```text
 //!  rank 0   fills, grants ─► all know their keys ─► waits, revokes ─► looks, fills ──────────► all have ended: compares
-//!  others                                        ─► put ─ put ─ put ─ put ─ put ─ put ─ put ─►
+//!  others                                        ─► put ─ get ─ put ─ put ─ get ─ put ─ put ─►
 //! ```
 //!
 //! A put ends as `Success` or `RemoteAccess`, whoever comes first. What the window holds when a revocation returns has to be what the successful ones have
-//! written, each whole, in their order; and what rank 0 writes there then has to stay.
+//! written, each whole, in their order; and what rank 0 writes there then has to stay. A get that succeeds has read what the puts in front of it had written, or
+//! some behind it, and nothing that rank 0 has written since the key ended.
 
-use host_driver::{Buffer, Put, RemoteKey, RemoteRights, WcStatus, Window};
+use host_driver::{Buffer, Get, Put, RemoteKey, RemoteRights, WcStatus, Window};
 use posthorn_tests::cards::{GatesOnly, Host, cards, modelled_over};
 use posthorn_tests::side::Side;
 use posthorn_tests::wires::Wires;
@@ -17,8 +18,12 @@ use rand_chacha::ChaCha8Rng;
 
 /// Bytes of a window.
 const LENGTH: usize = 2048;
-/// Bytes of the puts that a rank makes in a round, or of some of them.
+/// What the buffer of a get has in it before.
+const BLANK: u8 = 0x5a;
+/// Bytes of the puts and gets that a rank makes in a round, or of some of them.
 const PUTS: [usize; 12] = [1, 2, 7, 8, 9, 33, 64, 65, 300, 511, 1000, 1024];
+/// What a key opens.
+const RIGHTS: RemoteRights = RemoteRights::READ.union(RemoteRights::WRITE);
 /// Cycles between two puts, at most.
 const PAUSE: u64 = 1000;
 /// Cycles after which a revocation begins, at most: by then most puts of a round have ended.
@@ -34,9 +39,10 @@ enum End {
     Region,
 }
 
-/// A put, as who makes it tells of it.
+/// A put or a get, as who makes it tells of it.
 #[derive(Clone, Copy)]
 struct Made {
+    get: bool,
     offset: usize,
     length: usize,
     byte: u8,
@@ -44,12 +50,12 @@ struct Made {
 }
 
 impl Made {
-    const BYTES: usize = 6;
+    const BYTES: usize = 7;
 
     fn to_bytes(self) -> [u8; Self::BYTES] {
         let [a, b] = (self.offset as u16).to_le_bytes();
         let [c, d] = (self.length as u16).to_le_bytes();
-        [a, b, c, d, self.byte, self.success.into()]
+        [a, b, c, d, self.byte, self.success.into(), self.get.into()]
     }
 
     fn from_bytes(bytes: &[u8]) -> Self {
@@ -59,6 +65,7 @@ impl Made {
             length: half(2),
             byte: bytes[4],
             success: bytes[5] == 1,
+            get: bytes[6] == 1,
         }
     }
 }
@@ -86,7 +93,7 @@ impl Lent {
     /// Deregisters the region, if there is one, and registers another.
     fn make_anew(&mut self, me: &Side) {
         drop(self.window.take());
-        let window = me.pd.reg_window(LENGTH, RemoteRights::WRITE);
+        let window = me.pd.reg_window(LENGTH, RIGHTS);
         self.window = Some(window.expect("a window"));
     }
 
@@ -106,9 +113,11 @@ impl Lent {
     }
 }
 
-/// How many puts of peers landed and were refused, and how many keys ended while a peer was putting.
+/// How many gets of peers were answered and refused, how many puts landed and were refused, and how many keys ended while a peer was putting.
 #[derive(Default)]
 struct Seen {
+    read: u64,
+    unread: u64,
     landed: u64,
     refused: u64,
     between: u64,
@@ -150,7 +159,12 @@ fn compare(
     for (at, one) in lent.iter().enumerate() {
         let mut wanted = before[at].clone();
         let (mut landed, mut refused) = (0, 0);
-        for put in made[at + 1].chunks(Made::BYTES).map(Made::from_bytes) {
+        let all = made[at + 1].chunks(Made::BYTES).map(Made::from_bytes);
+        let (gets, puts): (Vec<Made>, Vec<Made>) = all.partition(|one| one.get);
+        let read = gets.iter().filter(|get| get.success).count();
+        seen.read += read as u64;
+        seen.unread += (gets.len() - read) as u64;
+        for put in puts {
             match put.success {
                 true => {
                     assert_eq!(refused, 0, "none lands behind one that was refused");
@@ -164,6 +178,7 @@ fn compare(
         seen.refused += refused;
         if *end == End::Lives || at != *whose {
             assert_eq!(refused, 0, "rank {} has its key", at + 1);
+            assert_eq!(read, gets.len(), "rank {} has its key", at + 1);
             assert!(one.contents() == wanted, "of rank {}", at + 1);
             continue;
         }
@@ -179,8 +194,14 @@ fn compare(
     }
 }
 
-/// Puts of a round, from these buffers. Returns what became of them.
-fn put(me: &mut Side, key: RemoteKey, rng: &mut ChaCha8Rng, free: &mut Vec<Buffer>) -> Vec<u8> {
+/// Puts and gets of a round, from and into these buffers, of a window that is full of `filled`. Returns what became of them.
+fn use_key(
+    me: &mut Side,
+    key: RemoteKey,
+    filled: u8,
+    rng: &mut ChaCha8Rng,
+    free: &mut Vec<Buffer>,
+) -> Vec<u8> {
     let mut made = Vec::new();
     for number in 0..rng.random_range(1..=free.len()) {
         let mut buffer = free.swap_remove(rng.random_range(0..free.len()));
@@ -189,20 +210,27 @@ fn put(me: &mut Side, key: RemoteKey, rng: &mut ChaCha8Rng, free: &mut Vec<Buffe
             length: buffer.len(),
             byte: rng.random(),
             success: false,
+            get: rng.random_bool(0.3),
         };
-        buffer.fill(one.byte);
+        buffer.fill(if one.get { BLANK } else { one.byte });
         if rng.random() {
             me.pause(rng.random_range(1..=PAUSE));
         }
-        let put = Put {
-            pair: me.pair(0),
-            key,
-            offset: one.offset as u64,
+        let (pair, offset) = (me.pair(0), one.offset as u64);
+        let posted = match one.get {
+            true => {
+                let get = Get { pair, key, offset };
+                me.endpoint.post_get(number as u64, &get, buffer)
+            }
+            false => {
+                let put = Put { pair, key, offset };
+                me.endpoint.post_put(number as u64, &put, buffer)
+            }
         };
-        let posted = me.endpoint.post_put(number as u64, &put, buffer);
         posted.expect("posted");
         made.push(one);
     }
+    let mut read = Vec::new();
     for (number, one) in (0..).zip(&mut made) {
         let ended = me.completion();
         assert_eq!(ended.wr_id, number);
@@ -210,9 +238,37 @@ fn put(me: &mut Side, key: RemoteKey, rng: &mut ChaCha8Rng, free: &mut Vec<Buffe
             WcStatus::Success => one.success = true,
             status => assert_eq!(status, WcStatus::RemoteAccess),
         }
-        free.push(ended.buffer.expect("its buffer"));
+        let buffer = ended.buffer.expect("its buffer");
+        if one.get && one.success {
+            read.push((number as usize, buffer.to_vec()));
+        } else if one.get {
+            assert!(buffer.iter().all(|byte| *byte == BLANK), "a refused get");
+        }
+        free.push(buffer);
+    }
+    for (number, bytes) in read {
+        is_what_was_there(&made, number, &bytes, filled);
     }
     made.into_iter().flat_map(Made::to_bytes).collect()
+}
+
+/// Each byte that a get has read is what the last put in front of it has written there, or the owner, or some put behind it.
+fn is_what_was_there(made: &[Made], number: usize, bytes: &[u8], filled: u8) {
+    let (before, behind) = made.split_at(number);
+    let get = behind[0];
+    let covers = |one: &&Made, at: usize| {
+        !one.get && one.success && (one.offset..one.offset + one.length).contains(&at)
+    };
+    for (at, byte) in (get.offset..).zip(bytes) {
+        let last = before.iter().rev().find(|one| covers(one, at));
+        let wanted = last.map_or(filled, |one| one.byte);
+        let later = behind.iter().filter(|one| covers(one, at));
+        let mut later = later.map(|one| one.byte);
+        assert!(
+            *byte == wanted || later.any(|one| one == *byte),
+            "get {number} has read {byte:#x} at {at}, not {wanted:#x}"
+        );
+    }
 }
 
 fn rounds(host: Host, seed: u64, rounds: u64) {
@@ -228,20 +284,21 @@ fn rounds(host: Host, seed: u64, rounds: u64) {
             assert!(one.contents() == one.holds, "nobody may write");
             one.fill(rng.random());
             let key = one.key.unwrap_or_else(|| {
-                let key = one
-                    .window()
-                    .grant(&me.endpoint, me.pair(rank), RemoteRights::WRITE, ..);
+                let window = one.window();
+                let key = window.grant(&me.endpoint, me.pair(rank), RIGHTS, ..);
                 key.expect("a key")
             });
             one.key = Some(key);
             keys.extend(key.to_bits().to_le_bytes());
+            keys.push(one.holds[0]);
         }
         let before: Vec<Vec<u8>> = lent.iter().map(|one| one.holds.clone()).collect();
         let all = host.all_gather(keys).expect("all ranks");
         if me.rank() > 0 {
-            let bits = all[0][8 * (me.rank() - 1)..][..8].try_into();
-            let bits = u64::from_le_bytes(bits.expect("eight"));
-            let made = put(&mut me, RemoteKey::from_bits(bits), &mut rng, &mut free);
+            let told = &all[0][9 * (me.rank() - 1)..][..9];
+            let bits = u64::from_le_bytes(told[..8].try_into().expect("eight"));
+            let key = RemoteKey::from_bits(bits);
+            let made = use_key(&mut me, key, told[8], &mut rng, &mut free);
             host.all_gather(made).expect("all ranks");
             continue;
         }
@@ -254,11 +311,17 @@ fn rounds(host: Host, seed: u64, rounds: u64) {
     }
     if me.rank() == 0 && rounds >= 100 {
         assert!(
-            seen.landed > 2 * rounds && seen.refused > rounds / 4 && seen.between > rounds / 20,
+            seen.landed > rounds && seen.refused > rounds / 5 && seen.between > rounds / 30,
             "{} landed, {} were refused, {} keys ended between two",
             seen.landed,
             seen.refused,
             seen.between
+        );
+        assert!(
+            seen.read > rounds / 2 && seen.unread > rounds / 10,
+            "{} read, {} were refused",
+            seen.read,
+            seen.unread
         );
     }
     me.meet();
