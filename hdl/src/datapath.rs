@@ -562,7 +562,7 @@ impl Logic for Datapath {
         self.barrier.ends.next =
             self.gather.result.valid.val() | self.gather.answer_decided.valid.val();
 
-        // Failures of pairs: asked for by three, told to four; `link::party` numbers them.
+        // Failures of pairs: asked for by three, told to five; `link::party` numbers them.
         join!(self.send_queues.fault_request => self.faults.fault_request[0]);
         join!(self.receive.fault_request => self.faults.fault_request[1]);
         join!(self.delivery.fault_request => self.faults.fault_request[2]);

@@ -311,14 +311,14 @@ fn rounds(host: Host, seed: u64, rounds: u64) {
     }
     if me.rank() == 0 && rounds >= 100 {
         assert!(
-            seen.landed > rounds && seen.refused > rounds / 5 && seen.between > rounds / 30,
+            seen.landed > rounds && seen.refused > rounds / 10 && seen.between > rounds / 30,
             "{} landed, {} were refused, {} keys ended between two",
             seen.landed,
             seen.refused,
             seen.between
         );
         assert!(
-            seen.read > rounds / 2 && seen.unread > rounds / 10,
+            seen.read > rounds / 2 && seen.unread > rounds / 30,
             "{} read, {} were refused",
             seen.read,
             seen.unread
