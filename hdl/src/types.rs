@@ -386,7 +386,7 @@ streams! {
         /// It has none, since the peer refuses.
         refused: Bit,
     }
-    /// What a [`Claim`] is told. A get's answer is claimed once each time that the get is sent.
+    /// What a [`Claim`] is told. A get's answer is claimed once, however often the get is sent.
     Claimed {
         /// The get waits for it.
         taken: Bit,
