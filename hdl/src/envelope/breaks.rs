@@ -271,7 +271,7 @@ pub fn delivery() -> Vec<Break> {
             "entries.output.data.ending.answers",
         ),
         // It is written although its pair has failed, or is closed.
-        Break::new("answers_the_failed").force::<Admit>("answer_is_late", "false"),
+        Break::new("answers_the_failed").force_if::<Admit>("is_late", "false", "is_answer"),
         // One that the peer has refused is told as one that is there.
         Break::new("answer_never_refused").force_if::<Answer>(
             "work.d.ending.status",

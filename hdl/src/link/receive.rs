@@ -409,7 +409,6 @@ impl Logic for Receive {
         self.fail.next = false;
         self.take.next = false;
         self.repeats.next = false;
-        self.again.d.next = self.again.q.val();
         if self.state.q.val() == State::Judge {
             self.again.d.next = self.behind.q.val() & self.is_get.val();
         }

@@ -33,11 +33,7 @@ impl Admit {
             self.on_wire.next = 0.into();
         }
         // Its pair has failed or been closed meanwhile: nothing of it is done, and an answer's buffer may be the host's again.
-        self.answer_is_late.next = !self.pair.val().connected | self.pair.val().failed;
         self.is_late.next = !self.pair.val().connected | self.pair.val().failed;
-        if self.is_answer.val() {
-            self.is_late.next = self.answer_is_late.val();
-        }
     }
 
     /// It enters, or is dropped.

@@ -433,9 +433,8 @@ pub(super) struct Admit {
     is_get: Signal<Local, Bit>,
     is_answer: Signal<Local, Bit>,
     on_wire: Signal<Local, Bits<16>>,
-    /// It comes too late, since its pair has failed or isn't connected; so does an answer.
+    /// It comes too late, since its pair has failed or isn't connected.
     is_late: Signal<Local, Bit>,
-    answer_is_late: Signal<Local, Bit>,
     appends: Signal<Local, Bit>,
     of_request: Signal<Local, Asked>,
     is_cancel: Signal<Local, Bit>,

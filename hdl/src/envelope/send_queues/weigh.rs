@@ -35,10 +35,7 @@ impl SendQueues {
         self.is_own_pair.next = self.source.q.val().connected
             & self.in_range.val()
             & (self.source.q.val().endpoint == self.sends.data.val().endpoint);
-        self.is_sound.next = self.source.q.val().connected
-            & !self.source.q.val().failed
-            & !self.source.q.val().failing
-            & self.in_range.val();
+        self.is_sound.next = self.is_live.val() & !self.source.q.val().failing;
         // Silence: of a peer that has something to acknowledge, or of a wire that takes nothing, so that the pair has no turn.
         // Each time it waits twice as long as the time before, `DOUBLINGS` times.
         self.quiet_for.next = self.now.q.val() - self.source.q.val().since;
