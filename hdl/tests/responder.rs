@@ -43,15 +43,6 @@ impl Get {
     }
 }
 
-/// A job, as far as this block says anything of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Job {
-    pair: u16,
-    answer: bool,
-    refused: bool,
-    words: Vec<u64>,
-}
-
 /// Widths of a job's fields, in order.
 const JOB: [usize; 25] = [
     16, 8, 16, 16, 64, 64, 1, 1, 1, 1, 1, 64, 64, 64, 32, 11, 64, 32, 11, 64, 32, 11, 1, 32, 1,
@@ -121,10 +112,10 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) {
         .copied()
         .filter(|_| rng.random_bool(0.3));
     let mut asked: Option<(Get, u64)> = None;
-    let mut send: Option<(u64, Job)> = None;
+    let mut send: Option<(u64, Vec<u64>)> = None;
     let mut sampled = 0;
-    // Jobs in Gather, and the cycles in which they are decided and leave.
-    let mut gathers: VecDeque<(u64, Job)> = VecDeque::new();
+    // Cycles in which the jobs in Gather leave.
+    let mut gathers: VecDeque<u64> = VecDeque::new();
     let mut known_at = 0;
     let mut undecided: VecDeque<(u64, u16, bool)> = VecDeque::new();
     let mut denied: VecDeque<u16> = VecDeque::new();
@@ -187,11 +178,11 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) {
         let given = send.take_if(|_| gives).map(|(_, job)| job);
         bench.set("sends_job_valid", given.is_some());
         let noise: Vec<u64> = (0..11).map(|_| rng.random()).collect();
-        bench.set_wide("sends_job", given.as_ref().map_or(&noise, |job| &job.words));
+        bench.set_wide("sends_job", given.as_ref().unwrap_or(&noise));
 
         // Gather decides, and its jobs leave in order.
         let leaves = !rates.stopped.contains(&cycle);
-        if leaves && gathers.front().is_some_and(|(due, _)| *due <= cycle) {
+        if leaves && gathers.front().is_some_and(|due| *due <= cycle) {
             gathers.pop_front();
         }
         let room = gathers.len() < JOBS && cycle >= known_at;
@@ -260,11 +251,10 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) {
         assert!(job || given.is_none(), "a send is lost, cycle {cycle}");
         if job {
             let words = bench.get_wide::<11>("job");
-            let job = match given {
+            match given {
                 Some(send) => {
-                    assert_eq!(words[..], send.words[..], "cycle {cycle}");
+                    assert_eq!(words[..], send[..], "cycle {cycle}");
                     sends += 1;
-                    send
                 }
                 None => {
                     let fields = unpack(&words, JOB);
@@ -315,17 +305,11 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) {
                     let after = undecided.back().map_or(0, |(due, ..)| due + 1);
                     let due = after.max(cycle + rng.random_range(3..3 + rates.slowest));
                     undecided.push_back((due, get.pair, denies));
-                    Job {
-                        pair: get.pair,
-                        answer: true,
-                        refused,
-                        words: words.to_vec(),
-                    }
                 }
-            };
-            let after = gathers.back().map_or(0, |(due, _)| due + 1);
+            }
+            let after = gathers.back().map_or(0, |due| due + 1);
             let due = after.max(cycle + rng.random_range(5..5 + rates.slowest));
-            gathers.push_back((due, job));
+            gathers.push_back(due);
             assert!(gathers.len() <= JOBS, "a job without room, cycle {cycle}");
             known_at = cycle + 2;
         }
@@ -344,15 +328,7 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) {
                 .collect();
             fields[9].0 = 0;
             let words = pack(&fields);
-            send = Some((
-                due,
-                Job {
-                    pair: fields[0].0 as u16,
-                    answer: false,
-                    refused: false,
-                    words,
-                },
-            ));
+            send = Some((due, words));
         }
 
         let [valid, ready] = ["refused_valid", "refused_ready"].map(|pin| bench.is(pin));

@@ -14,18 +14,14 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sim::fabric::{LinkFilter, Passing};
 
-use crate::lent;
+use crate::lent::{BLANK, LENGTH, bytes, contents};
 
-/// Bytes of a window.
-const LENGTH: usize = 4096;
 /// What rank 1 may write or read of it, and rank 2.
 const PARTS: [Range<usize>; 2] = [1024..3072, 3072..4096];
 /// Bytes of a put or a get.
 const BYTES: usize = 8;
 /// What an attack writes, and nobody else.
 const ATTACK: u8 = 0xee;
-/// What a buffer has in it to which nothing was written.
-const BLANK: u8 = 0x5a;
 /// Puts or gets that rank 1 has outstanding, of which one may be.
 const BATCH: u64 = 16;
 
@@ -179,12 +175,6 @@ fn attacker(known: Arc<Mutex<Known>>, seed: u64) -> impl FnMut(Passing, &mut Vec
     }
 }
 
-fn contents(window: &Window) -> Vec<u8> {
-    let mut all = vec![0; LENGTH];
-    window.read(0, &mut all);
-    all
-}
-
 /// The byte that a rank puts with its put of this number, and where, or where its get reads: all over its part but for its first bytes.
 fn rightful(rank: usize, number: u64) -> (u8, usize) {
     let part = &PARTS[rank - 1];
@@ -222,7 +212,7 @@ fn post(
 fn before(op: Op) -> Vec<u8> {
     match op {
         Op::Put => vec![0; LENGTH],
-        Op::Get => lent::bytes(0x3c, LENGTH),
+        Op::Get => bytes(0x3c, LENGTH),
     }
 }
 

@@ -9,12 +9,10 @@ use posthorn_tests::side::Side;
 use posthorn_tests::wires::Wires;
 use sim::fabric::{LinkFilter, Passing};
 
-use crate::lent::{LENGTH, bytes, contents, lend};
+use crate::lent::{BLANK, LENGTH, bytes, contents, lend};
 
 /// Long enough for whatever is on its way to end.
 const LONG: u64 = 20_000;
-/// What a buffer has in it to which nothing was written.
-const BLANK: u8 = 0x5a;
 
 /// Fills the window of rank 0, before anybody reads it.
 fn fill(me: &Side, window: Option<&Window>) -> Vec<u8> {

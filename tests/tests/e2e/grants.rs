@@ -16,10 +16,10 @@ use posthorn_tests::wires::Wires;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::lent::BLANK;
+
 /// Bytes of a window.
 const LENGTH: usize = 2048;
-/// What the buffer of a get has in it before.
-const BLANK: u8 = 0x5a;
 /// Bytes of the puts and gets that a rank makes in a round, or of some of them.
 const PUTS: [usize; 12] = [1, 2, 7, 8, 9, 33, 64, 65, 300, 511, 1000, 1024];
 /// What a key opens.

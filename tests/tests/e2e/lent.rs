@@ -5,6 +5,8 @@ use posthorn_tests::side::Side;
 
 /// Bytes of a window.
 pub(crate) const LENGTH: usize = 4096;
+/// What the buffer of a get has in it to which nothing was written.
+pub(crate) const BLANK: u8 = 0x5a;
 
 /// Rank 0 lends a window to all others, each for the whole of it with `rights`. Every rank gets its own key.
 pub(crate) fn lend(me: &Side, rights: RemoteRights) -> (Option<Window>, RemoteKey) {
