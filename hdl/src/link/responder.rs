@@ -10,9 +10,8 @@
 //! ```
 //!
 //! A get waits in a place of its pair by the low bits of its number. A peer that keeps to the rules has at most 16 gets without an answer, so each has a
-//! place; one that comes again while it waits takes its own. The pairs that have gets waiting stand in the queue of turns, each once, and one get is
-//! answered in a turn:
-//! a peer that floods delays only itself. So `asked` never waits for the wire.
+//! place; one that comes again while it waits takes its own. The pairs that have gets waiting stand in the queue of turns, each once, and one get is answered
+//! in a turn: a peer that floods delays only itself. So `asked` never waits for the wire.
 //!
 //! **Room.** SendQueues gives a send four cycles after it has seen `job_room`, and Gather's `room` knows of it two cycles later. So an answer's job comes
 //! when `job_room` has been low for five cycles. It stays low until `gather_room` knows of the answer, and then the sends have the room for themselves for
@@ -22,8 +21,7 @@
 //! `refused`. No more answers are under way than have a place in its queue.
 //!
 //! **The end of a pair.** `PairSet` and `PairClear` forget the gets of the pair that wait, and Gather drops its answers. The request is done when all that
-//! Gather
-//! reads for peers is decided and told: that waits for memory, and not for the wire.
+//! Gather reads for peers is decided and told: that waits for memory, and not for the wire.
 
 #![allow(
     missing_docs,

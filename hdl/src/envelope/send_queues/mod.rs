@@ -12,12 +12,10 @@
 //! ```
 //!
 //! What is known of a pair is one word of memory: its state, where its run is, how many sends wait, and five running numbers. `taken` counts the credits
-//! used; `safe` the sends that are safe at the peer; `acknowledged` those that have ended; `returned` the credits that came back ([`credit`]); `turn` is
-//! that of the
-//! send of the next turn. Nothing else is counted, so nothing else can disagree. A put and a get take a number as a message does, and need no credit for it.
-//! A send
-//! stands in one place of its pair's run from when it comes to when it ends ([`descriptors`]); a get, and what stands behind it, not before its answer has
-//! come (`gets.rs`).
+//! used; `safe` the sends that are safe at the peer; `acknowledged` those that have ended; `returned` the credits that came back ([`credit`]); `turn` is that
+//! of the send of the next turn. Nothing else is counted, so nothing else can disagree. A put and a get take a number as a message does, and need no credit
+//! for it. A send stands in one place of its pair's run from when it comes to when it ends ([`descriptors`]); a get, and what stands behind it, not before
+//! its answer has come (`gets.rs`).
 //!
 //! Each step is done to one pair in four cycles: its pair is chosen, the pair's word is read, what follows from the word is weighed, and in the fourth
 //! cycle the word is changed. A step begins every two cycles; one that names the same pair, or is of the same kind, waits until the one before is
