@@ -210,6 +210,8 @@ names! {
         NoticeNotRepeated,
         /// A repeated notice is carried out again.
         SignalRepeated,
+        /// A question for a sign of life has the number of the notice before it, so that its answer is taken for that notice's.
+        AliveNumbered,
         /// Whoever says that a peer has failed is believed.
         AnyoneBelieved,
         /// Endpoints are connected whatever jobs they are of.

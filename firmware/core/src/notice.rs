@@ -5,7 +5,8 @@
 //! ```
 //!
 //! All but `Alive` are repeated until they are answered, and one of a pair is under way at a time. Their numbers go up by one for each pair, so that a
-//! repetition is answered and not carried out again. An `Alive` is sent once: the next look sends another.
+//! repetition is answered and not carried out again. An `Alive` is sent once: the next look sends another. It has the number 0, which no notice has: its answer is
+//! a sign of life, and none that a notice has arrived.
 //!
 //! Whom [`TellFailed`](abi::mailbox::Command::TellFailed) or [`TellRevoked`](abi::mailbox::Command::TellRevoked) has named and no notice is under way to is in
 //! [`Telling`], and is told as room comes.
@@ -25,6 +26,8 @@ use abi::wire::{FrameType, ManagementBody, ManagementKind};
 
 /// Notices that may be under way.
 pub const MOST_NOTICES: usize = 16;
+/// Number of an `Alive`, and of the answer to it.
+const NUMBER_OF_ALIVE: u16 = 0;
 /// Failures and revocations that peers may be about to be told of.
 pub const MOST_TELLINGS: usize = 4;
 /// Signals that wait to be raised as events. While there is no room, a peer's signal isn't answered: it comes again.
@@ -110,11 +113,11 @@ impl<C: Card> Firmware<C> {
         debug_assert!(pushed.is_ok(), "a notice was begun without asking for room");
     }
 
-    /// Number of the next notice of a pair: never 0.
+    /// Number of the next notice of a pair: never [`NUMBER_OF_ALIVE`].
     fn next_notice(&mut self, index: usize) -> u16 {
         let pair = &mut self.pairs[index];
         pair.notices = match pair.notices.wrapping_add(1) {
-            0 => 1,
+            NUMBER_OF_ALIVE => 1,
             next => next,
         };
         pair.notices
@@ -199,7 +202,10 @@ impl<C: Card> Firmware<C> {
         while let Some(index) = self.asks.next(0) {
             self.asks.remove(index);
             if self.pairs[index].state == State::Connected {
-                let number = self.pairs[index].notices;
+                let number = match self.card.is_broken(Break::AliveNumbered) {
+                    true => self.pairs[index].notices,
+                    false => NUMBER_OF_ALIVE,
+                };
                 return Some(self.notice(index, ManagementKind::Alive, number));
             }
         }

@@ -192,6 +192,9 @@ fn noticed_by(broken: Break) -> fn() {
             peers::a_peer_that_has_closed_its_side_has_failed_by_that
         }
         Break::ReturnNotNoted => peers::a_peer_that_had_failed_is_known_when_it_comes_back,
+        Break::AliveNumbered => {
+            peers::a_signal_that_is_lost_is_repeated_though_a_question_for_a_sign_of_life_is_answered
+        }
         Break::NoticeNotRepeated | Break::SignalRepeated => {
             peers::each_signal_arrives_once_and_in_order_whatever_happens_to_the_frames
         }

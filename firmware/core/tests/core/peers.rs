@@ -404,6 +404,36 @@ pub fn each_signal_arrives_once_and_in_order_whatever_happens_to_the_frames() {
     for_seeds(signals_arrive);
 }
 
+/// As it broke: the question had the number of the signal, whose repetitions its answer ended.
+#[test]
+pub fn a_signal_that_is_lost_is_repeated_though_a_question_for_a_sign_of_life_is_answered() {
+    const WORD: u64 = 0x51_60a1;
+    let mut world = two(1, CALM);
+    let (near, far) = join(&mut world, 0, 1);
+    watch(&mut world, 0, LOOKS, 0);
+    // The first look still finds what the handshake has said.
+    world.pass(100);
+    world.weather = CUT;
+    let signal = Signal {
+        pair: near,
+        word: WORD,
+    };
+    promise_eq!(ask(&mut world, 0, Command::Signal, signal), Ok(Nothing {}));
+    world.pass(100);
+    world.weather = CALM;
+    let answers = |world: &World| kinds_sent(world, ManagementKind::NoticeDone);
+    world.seen.clear();
+    while answers(&world) == 0 {
+        world.pass(1000);
+    }
+    // It is the question that was answered: no signal has gone meanwhile.
+    assert_eq!(kinds_sent(&world, ManagementKind::Signal), 0);
+    world.pass(2 * SURELY);
+    let raised = events(&mut world, 1, EventCause::Signal);
+    promise_eq!(raised, [(id_index(far), WORD)]);
+    promise_eq!(ask(&mut world, 0, Command::Signal, signal), Ok(Nothing {}));
+}
+
 #[test]
 fn a_signal_to_a_pair_that_is_not_connected_is_refused_and_one_under_way_ends_with_its_pair() {
     let mut world = two(1, CALM);
