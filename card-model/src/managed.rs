@@ -38,6 +38,8 @@ pub struct Managed<M> {
     pub stuck: bool,
     /// A reset leaves the gates as they are: for tests.
     pub deaf_to_reset: bool,
+    /// What the firmware of the card doesn't keep of what it promises.
+    pub broken_firmware: Option<firmware_core::Break>,
     /// What the firmware finds again when it starts anew. Zero at first.
     pub persistent: Persistent,
     /// The control request that isn't answered, and the result of the last one that was.
@@ -61,6 +63,7 @@ impl<M: HostMemory> Managed<M> {
             silent: false,
             stuck: false,
             deaf_to_reset: false,
+            broken_firmware: None,
             persistent: [0; _],
             request: None,
             result: 0,
@@ -221,5 +224,9 @@ impl<M: HostMemory> firmware_core::Card for Managed<M> {
 
     fn set_persistent(&mut self, word: usize, value: u32) {
         self.persistent[word] = value;
+    }
+
+    fn is_broken(&self, promise: firmware_core::Break) -> bool {
+        self.broken_firmware == Some(promise)
     }
 }

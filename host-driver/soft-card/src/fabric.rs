@@ -82,6 +82,8 @@ pub enum Flaw {
     None,
     /// The model of the gates is broken.
     Gates(Break),
+    /// The firmware is.
+    Firmware(firmware_core::Break),
     /// What is written to buffers and slots is written once more, later.
     WritesLate,
     /// The firmware answers `Ok` to a close of an endpoint and closes nothing.
@@ -734,6 +736,9 @@ fn managed(options: &SoftOptions, card: usize) -> Managed<Memory> {
     let seed = options.seed ^ card as u64;
     let mut managed = Managed::new(card_sizes(&options.sizes), memory, mac(card), seed);
     managed.deaf_to_reset = options.flaw == Flaw::KeepsGates;
+    if let Flaw::Firmware(broken) = options.flaw {
+        managed.broken_firmware = Some(broken);
+    }
     if let Flaw::Gates(broken) = options.flaw {
         managed.gates.break_on_purpose(broken);
     }
