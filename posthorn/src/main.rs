@@ -79,10 +79,11 @@ struct BenchArguments {
 
 /// What a soak does.
 const SOAK_HELP: &str = "\
-Each seed is a run of its own: 2 to 4 cards, random messages between all of them, and a random plan of faults: frames lost, repeated, changed, late, links that \
-carry less or nothing for a time, cards that don't hear each other, a message that comes late, a host that stands still, memory that doesn't answer; in one of \
-three a process or a card is killed. Every byte and every order is checked, that each request completes once with a status that is allowed, the credits, and that \
-a new process on the card works. A seed that fails ends the soak: its seed and its plan are printed, and `--seed` with that number repeats it.";
+Each seed is a run of its own: 2 to 4 cards, random messages, puts, gets and signals between all of them, and a random plan of faults: frames lost, repeated, \
+changed, late, links that carry less or nothing for a time, cards that don't hear each other, a message that comes late, a host that stands still, memory that \
+doesn't answer; in one of three a process or a card is killed. Every byte and every order is checked, that each request completes once with a status that is \
+allowed, the credits, what the memory has that is granted to peers, also to one that has failed, and that a new process on the card works. A seed that fails ends \
+the soak: its seed and its plan are printed, and `--seed` with that number repeats it.";
 
 #[derive(Args)]
 struct SoakArguments {
@@ -98,6 +99,9 @@ struct SoakArguments {
     /// Firmware image [default: the one that `cargo xtask firmware` builds]
     #[arg(long, value_name = "ELF")]
     firmware: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -300,9 +304,13 @@ fn soak(arguments: &SoakArguments) -> Result<ExitCode> {
         },
     );
     line.finish_and_clear();
-    println!("{}", soaked.covered);
-    for ((kind, status), count) in &soaked.covered.tally.completions {
-        println!("  {kind:<8} {status:<12} {count}");
+    if arguments.json {
+        println!("{}", soaked.covered.to_json());
+    } else {
+        println!("{}", soaked.covered);
+        for ((kind, status), count) in &soaked.covered.tally.completions {
+            println!("  {kind:<8} {status:<12} {count}");
+        }
     }
     let Some((run, why)) = soaked.failed else {
         return Ok(ExitCode::SUCCESS);
@@ -463,7 +471,7 @@ fn faults(given: &ReplayOptions, cards: usize) -> Result<FaultPlan, String> {
         return Ok(FaultPlan::default());
     };
     if path.as_os_str() == "random" {
-        return Ok(FaultPlan::random(given.seed, cards, FAULTY_CYCLES));
+        return Ok(FaultPlan::random(given.seed, cards, 0..FAULTY_CYCLES));
     }
     let told = |reason: &dyn std::fmt::Display| format!("{}: {reason}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;

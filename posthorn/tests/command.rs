@@ -962,4 +962,22 @@ fn a_soak_says_what_it_has_covered() {
         "{told}"
     );
     assert!(told.contains("send     Success"), "{told}");
+    let mut command = posthorn();
+    let soak = command.args(["soak", "--seconds", "0", "--seed", "6", "--json"]);
+    let soaked = soak.output().expect("it runs");
+    let again: Value = serde_json::from_slice(&soaked.stdout).expect("one JSON value");
+    for (count, what) in [
+        ("messages", "messages of"),
+        ("puts", "puts of"),
+        ("gets", "gets of"),
+        ("signals", "signals checked"),
+    ] {
+        let count = again[count]["count"].as_u64().expect("a number");
+        assert!(
+            told.contains(&format!(" {count} {what}")),
+            "{told}, and {again}"
+        );
+    }
+    assert_eq!((&again["seeds"], &again["kills"]), (&1.into(), &1.into()));
+    assert!(again["completions"]["send"]["Success"].as_u64() > Some(0));
 }

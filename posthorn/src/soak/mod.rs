@@ -1,10 +1,11 @@
 //! Random traffic under random plans of faults, for as long as one likes: what a soak of one seed is, and how many of them are run.
 //!
 //! ```text
-//!  seed ─┬─ cards, messages, habits of the ranks ─► Worker of each rank ─┐
+//!  seed ─┬─ cards, goals, habits of the ranks ────► Worker of each rank ─┐
 //!        └─ plan of faults: links, hosts, cards ──► Cluster ─────────────┴─► what happened, or what must not have
 //! ```
 
+mod part;
 pub mod worker;
 
 use std::fmt;
@@ -14,23 +15,34 @@ use std::time::{Duration, Instant};
 
 use host_driver::WatchOptions;
 use host_driver::transport::Transport;
+use serde_json::{Map, Value, json};
 use sim::fabric::LinkFilter;
 use sim::fault::{FaultCount, FaultPlan, Faults, Killed, process};
 use sim::{Cluster, Firmware};
 
 use crate::replay::Wireup;
-use worker::{Failure, Habits, Tally, Worker};
+use worker::{Failure, Goal, Habits, Tally, Worker};
 
-/// Cycle by which all ranks are connected.
-const CONNECTED: u64 = 150_000;
-/// Cycles in which the faults of a plan begin.
-const FAULTY: u64 = CONNECTED + 150_000;
-/// Cycle before which somebody is killed, if anybody is: while the ranks work.
-const KILLED: u64 = CONNECTED + 40_000;
+/// Cycle by which all ranks are connected and have the keys of each other's windows: before it makes the first one, the firmware tests its random words.
+const CONNECTED: u64 = 400_000;
+/// Cycle before which the faults of a plan begin, but for those that last for all of it, and somebody is killed, if anybody is: while the ranks work.
+const FAULTY: u64 = CONNECTED + 60_000;
 /// Longest message of a soak in bytes.
 const LONGEST: usize = 512;
-/// Messages from and to a process that has taken the place of one that was killed.
-const AGAIN: u64 = 5;
+/// What is done for a process that has taken the place of one that was killed, and what it does for each other.
+const AGAIN: Goal = Goal {
+    messages: 5,
+    accesses: 8,
+    signals: 2,
+};
+
+/// Mixes the bits of a number.
+const fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
 
 /// One run: all of it follows from the seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +51,8 @@ pub struct Run {
     pub seed: u64,
     /// Number of cards.
     pub cards: usize,
-    /// Messages from each rank to each other.
-    pub messages: u64,
+    /// What each rank does for each other.
+    pub goal: Goal,
     /// Cycle in which the ranks, which are connected then, begin.
     pub connected: u64,
     /// How the cards watch the peers of their ranks: patient enough for all that the plan has happen to a peer that lives.
@@ -67,13 +79,17 @@ impl Run {
         let cards = 2 + (seed % 3) as usize;
         let deadly = seed / 3 % 3 == 2;
         let plan = match deadly {
-            true => FaultPlan::deadly(seed, cards, CONNECTED..KILLED),
-            false => FaultPlan::random(seed, cards, FAULTY),
+            true => FaultPlan::deadly(seed, cards, CONNECTED..FAULTY),
+            false => FaultPlan::random(seed, cards, CONNECTED..FAULTY),
         };
         Self {
             seed,
             cards,
-            messages: 100,
+            goal: Goal {
+                messages: 100,
+                accesses: 40,
+                signals: 3,
+            },
             connected: CONNECTED,
             watch: PATIENT,
             plan,
@@ -118,6 +134,45 @@ impl Covered {
     }
 }
 
+impl Covered {
+    /// The same as one JSON object; `completions` by kind and status.
+    pub fn to_json(&self) -> Value {
+        let Self {
+            runs,
+            cycles,
+            tally,
+            faults,
+            kills,
+        } = self;
+        let mut completions = Map::new();
+        for (&(kind, status), &count) in &tally.completions {
+            let of_kind = completions.entry(kind).or_insert_with(|| json!({}));
+            of_kind[status] = count.into();
+        }
+        json!({
+            "seeds": runs,
+            "cycles": cycles,
+            "messages": {"count": tally.messages, "bytes": tally.bytes},
+            "puts": {"count": tally.puts, "bytes": tally.put_bytes},
+            "gets": {"count": tally.gets, "bytes": tally.get_bytes},
+            "signals": {"count": tally.signals},
+            "completions": completions,
+            "faults": {
+                "frames": faults.frames,
+                "lost": faults.lost,
+                "corrupted": faults.corrupted,
+                "bad": faults.bad,
+                "repeated": faults.repeated,
+                "late": faults.late,
+                "slowed": faults.slowed,
+                "parted": faults.parted,
+                "held": faults.held,
+            },
+            "kills": kills,
+        })
+    }
+}
+
 impl fmt::Display for Covered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -128,11 +183,19 @@ impl fmt::Display for Covered {
             kills,
         } = self;
         let Tally {
-            messages, bytes, ..
+            messages,
+            bytes,
+            puts,
+            put_bytes,
+            gets,
+            get_bytes,
+            signals,
+            ..
         } = tally;
         write!(
             f,
-            "{runs} seeds, {cycles} cycles, {messages} messages of {bytes} bytes checked; {faults}; {kills} kills"
+            "{runs} seeds, {cycles} cycles, {messages} messages of {bytes} bytes, {puts} puts of {put_bytes} bytes, {gets} gets of {get_bytes} bytes, \
+             {signals} signals checked; {faults}; {kills} kills"
         )
     }
 }
@@ -160,10 +223,16 @@ pub fn rank(
         watch: run.watch,
         may_fail,
     };
-    let goals = |of: &dyn Fn(usize) -> u64| -> Vec<u64> {
+    let goals = |of: &dyn Fn(usize) -> Goal| -> Vec<Goal> {
         let all = 0..run.cards;
-        all.map(|peer| if peer == me { 0 } else { of(peer) })
-            .collect()
+        all.map(|peer| {
+            if peer == me {
+                Goal::default()
+            } else {
+                of(peer)
+            }
+        })
+        .collect()
     };
     let lived = process(0, || {
         let mut worker = Worker::open(
@@ -174,8 +243,15 @@ pub fn rank(
             habits.clone(),
             Arc::clone(messages),
         )?;
+        if transport.now() > run.connected {
+            return Err(Failure::Wrong(format!(
+                "connected in cycle {} and not by {}",
+                transport.now(),
+                run.connected
+            )));
+        }
         worker.pause_until(run.connected)?;
-        worker.run(&goals(&|_| run.messages))?;
+        worker.run(&goals(&|_| run.goal))?;
         if dies {
             // Its end comes, if not in its work, then behind it.
             worker.pause_until(u64::MAX)?;
@@ -194,6 +270,9 @@ pub fn rank(
     };
     // Nobody closes while others still talk to him.
     wireup.barrier()?;
+    if let Some(worker) = &worker {
+        worker.check_window()?;
+    }
     let ended: Vec<usize> = run
         .plan
         .hosts
@@ -224,9 +303,14 @@ pub fn rank(
         worker.nobody_fails();
         worker.connect(wireup, &peers)?;
         worker.run(&goals(&|peer| {
-            if peers.contains(&peer) { AGAIN } else { 0 }
+            if peers.contains(&peer) {
+                AGAIN
+            } else {
+                Goal::default()
+            }
         }))?;
         wireup.barrier()?;
+        worker.check_window()?;
         Ok(worker.tally().clone())
     });
     anew.unwrap_or_else(|Killed| Err(Failure::Wrong("killed once more".to_owned())))

@@ -1,10 +1,13 @@
-//! One rank of a soak: it exchanges numbered messages with all others, checks every byte and every order, and survives peers that fail.
+//! One rank of a soak: it exchanges numbered messages with all others, puts into their windows and gets from them, sends them signals, checks every byte and every
+//! order, and survives peers that fail.
 //!
 //! ```text
 //!  message k of a pair: length, tag and bytes follow from source, destination and k
 //!  posts ──► outstanding ──► completion: once for each, with a status that its pair allows
 //!               receives in the order posted ──► numbers of each pair: 0, 1, 2, … and none is missing
 //! ```
+
+mod remote;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,11 +17,13 @@ use host_driver::transport::{PauseResult, Transport, TransportError};
 use host_driver::{
     Access, Buffer, Cause, Causes, CommandError, CompletionQueue, Device, Endpoint, OpenError,
     Pair, PairAddress, PostError, ProtectionDomain, Refused, Request, Source, TaggedReceive,
-    TaggedSend, WaitError, WatchOptions, WcKind, WcStatus, WorkCompletion,
+    TaggedSend, WaitError, WatchOptions, WcKind, WcStatus, Window, WorkCompletion,
 };
 
+use super::mix;
 use crate::payload::MessageId;
 use crate::replay::{PlayError, Wireup};
+use remote::Remote;
 
 /// Cycles without a completion after which the rank is stuck: several times what a card takes to give a silent peer up.
 pub const PATIENCE: u64 = 2_000_000;
@@ -30,6 +35,8 @@ const SENDS: usize = 6;
 const RECEIVES: usize = 6;
 /// Entries of the completion queue.
 const ENTRIES: usize = 512;
+/// Cycles after which a rank looks again that has nothing outstanding, and not all done.
+const IDLE: u64 = 2_000;
 /// Cycles to wait for room in a ring.
 const RING_PAUSE: u64 = 200;
 
@@ -101,6 +108,16 @@ pub struct Tally {
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Puts that succeeded,
+    pub puts: u64,
+    /// their bytes,
+    pub put_bytes: u64,
+    /// gets that succeeded and were checked,
+    pub gets: u64,
+    /// their bytes,
+    pub get_bytes: u64,
+    /// and signals that came and were checked.
+    pub signals: u64,
     /// Completions by kind and status.
     pub completions: BTreeMap<(&'static str, &'static str), u64>,
     /// Peers that were found to have failed.
@@ -114,12 +131,28 @@ impl Tally {
     pub fn add(&mut self, other: &Self) {
         self.messages += other.messages;
         self.bytes += other.bytes;
+        self.puts += other.puts;
+        self.put_bytes += other.put_bytes;
+        self.gets += other.gets;
+        self.get_bytes += other.get_bytes;
+        self.signals += other.signals;
         for (&key, count) in &other.completions {
             *self.completions.entry(key).or_default() += count;
         }
         self.failed.extend(&other.failed);
         self.last_failure = self.last_failure.max(other.last_failure);
     }
+}
+
+/// How much a rank does for another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Goal {
+    /// Messages that it sends.
+    pub messages: u64,
+    /// Puts and gets.
+    pub accesses: u64,
+    /// Signals.
+    pub signals: u64,
 }
 
 /// What an outstanding request is.
@@ -136,6 +169,11 @@ enum Asked {
     },
     /// Of the receive with this name.
     Cancel(u64),
+    /// A put or a get: which one of its connection.
+    Access {
+        peer: usize,
+        number: u64,
+    },
 }
 
 struct Peer {
@@ -151,6 +189,7 @@ struct Peer {
     sends: usize,
     receives: usize,
     failed: bool,
+    remote: Remote,
 }
 
 /// A rank.
@@ -160,8 +199,12 @@ pub struct Worker {
     endpoint: Endpoint,
     queue: CompletionQueue,
     _pd: ProtectionDomain,
+    /// What peers put into and get from, each its part.
+    window: Window,
     peers: Vec<Peer>,
     slots: Vec<Buffer>,
+    /// For puts and gets.
+    long_slots: Vec<Buffer>,
     /// What an outstanding request doesn't need of its slot.
     rests: HashMap<u64, Buffer>,
     asked: HashMap<u64, Asked>,
@@ -173,17 +216,11 @@ pub struct Worker {
     receives: u64,
     /// Those that have completed and not been looked at, by place: who sent which, or nothing.
     taken: BTreeMap<u64, Option<(usize, u64)>>,
+    /// Cycle of the last completion or signal.
+    last: u64,
     random: u64,
     messages: Arc<AtomicU64>,
     tally: Tally,
-}
-
-/// Mixes the bits of a number.
-const fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
 }
 
 impl Worker {
@@ -225,6 +262,8 @@ impl Worker {
         let slots = (SENDS + 1 + RECEIVES) * ranks;
         let (_, mut memory) = pd.reg_mr(slots * habits.longest.max(1), Access::ReadWrite)?;
         let longest = habits.longest.max(1);
+        let window = remote::window(&pd, ranks)?;
+        let long_slots = remote::slots(&pd, ranks)?;
         let peer = |_| Peer {
             pair: None,
             goal: 0,
@@ -235,11 +274,14 @@ impl Worker {
             sends: 0,
             receives: 0,
             failed: false,
+            remote: Remote::default(),
         };
         Ok(Self {
             queue: endpoint.completion_queue(),
             endpoint,
             _pd: pd,
+            window,
+            long_slots,
             peers: (0..ranks).map(peer).collect(),
             slots: (0..slots).map(|_| memory.split_to(longest)).collect(),
             rests: HashMap::new(),
@@ -249,6 +291,7 @@ impl Worker {
             settled: 0,
             receives: 0,
             taken: BTreeMap::new(),
+            last: 0,
             random: mix(habits.seed ^ mix(rank as u64)),
             rank,
             habits,
@@ -257,7 +300,8 @@ impl Worker {
         })
     }
 
-    /// Connects to these ranks, with which there is no pair or one that has failed. All ranks must call it, each with those that name it.
+    /// Connects to these ranks, with which there is no pair or one that has failed, and grants each its part of the window. Returns when all ranks have their keys.
+    /// All ranks must call it, each with those that name it.
     ///
     /// # Errors
     /// If the firmware refuses.
@@ -272,13 +316,14 @@ impl Worker {
         }
         // What was raised of those that are closed now isn't taken for an event of the next.
         self.events()?;
-        for rank in others {
+        for &rank in &others {
             let (pair, address) = self.endpoint.open_pair(self.habits.credits)?;
             let peer = &mut self.peers[rank];
             peer.pair = Some(pair);
             (peer.goal, peer.sent, peer.posted) = (0, 0, 0);
             (peer.came, peer.received) = (0, 0);
             peer.failed = false;
+            peer.remote = Remote::default();
             addresses.push((rank, address.to_bytes()));
         }
         for (rank, bytes) in wireup.exchange(&addresses)? {
@@ -288,6 +333,7 @@ impl Worker {
             };
             self.endpoint.connect_pair(pair, &address)?;
         }
+        self.exchange_keys(wireup, &others)?;
         wireup.barrier()?;
         Ok(())
     }
@@ -339,43 +385,51 @@ impl Worker {
         (id, bits >> 32, (bits >> 3) as usize % (most + 1))
     }
 
-    /// Sends each rank so many more messages, and receives as many of it, unless it fails. Returns when all that was posted has completed.
+    /// Does so much more for each rank, which does as much for this one, unless it fails. Returns when all that was posted has completed.
     ///
     /// # Errors
     /// What must not happen and did.
-    pub fn run(&mut self, goals: &[u64]) -> Result<(), Failure> {
+    pub fn run(&mut self, goals: &[Goal]) -> Result<(), Failure> {
         for (peer, more) in self.peers.iter_mut().zip(goals) {
-            peer.goal += more;
+            peer.goal += more.messages;
+            peer.remote.accesses += more.accesses;
+            peer.remote.signals += more.signals;
         }
-        let mut last = self.now();
+        self.last = self.now();
         loop {
             self.post()?;
-            if self.asked.is_empty() {
+            if self.asked.is_empty() && !self.has_more_of_remote() {
                 return self.settle(true);
             }
             if self.only_waits_for_nothing() {
                 self.cancel_receives()?;
             }
             let now = self.now();
-            match self.queue.wait(LOOK_AFTER) {
+            let look_after = match self.asked.is_empty() || self.has_signals_to_send() {
+                true => IDLE,
+                false => LOOK_AFTER,
+            };
+            match self.queue.wait(look_after) {
                 Ok(completion) => {
-                    last = self.now();
+                    self.last = self.now();
                     self.take(completion)?;
                     while let Some(completion) = self.queue.poll() {
                         self.take(completion)?;
                     }
                     self.settle(false)?;
                 }
-                Err(WaitError::Interrupted) => self.events()?,
+                Err(WaitError::Interrupted) => {}
                 Err(WaitError::Timeout) => {
                     self.events()?;
-                    if now > last + PATIENCE {
-                        return wrong(self.waits(now - last));
+                    if now > self.last + PATIENCE {
+                        return wrong(self.waits(now - self.last));
                     }
                 }
                 Err(WaitError::Transport(TransportError::Closed)) => return Err(Failure::Stopped),
                 Err(error) => return wrong(error.to_string()),
             }
+            // Completions that keep coming let no event interrupt, and signals fill the event queue.
+            self.events()?;
             if self.habits.dawdle > 0 && self.draw(64) == 0 {
                 let cycles = self.draw(self.habits.dawdle);
                 self.pause_until(self.now() + cycles)?;
@@ -394,8 +448,10 @@ impl Worker {
                 } => format!("a receive from {peer}"),
                 Asked::Receive { peer: None, .. } => "a receive from anybody".to_owned(),
                 Asked::Cancel(_) => "a cancel".to_owned(),
+                Asked::Access { peer, number } => format!("access {number} to {peer}"),
             })
             .collect();
+        what.extend(self.waits_for_remote());
         what.sort_unstable();
         format!("nothing has completed for {cycles} cycles: {what:?}")
     }
@@ -469,6 +525,9 @@ impl Worker {
                 && self.send(rank, self.peers[rank].sent)?
             {
                 self.peers[rank].sent += 1;
+            }
+            if is_alive(&self.peers[rank]) {
+                self.post_remote(rank)?;
             }
         }
         Ok(())
@@ -585,9 +644,12 @@ impl Worker {
                 Ok(None) => return Ok(()),
                 Ok(Some(event)) => {
                     match self.peer(event.pair) {
+                        Some(rank) if event.cause == Cause::Signal => {
+                            self.signalled(rank, event.info)?;
+                        }
                         Some(rank) => self.fails(rank, &event.cause)?,
                         // The pair of one that has failed is closed already.
-                        None if is_end(event.cause) => {}
+                        None if is_end(event.cause) || event.cause == Cause::Signal => {}
                         None => {
                             return wrong(format!("the card raised {} of no pair", event.cause));
                         }
@@ -614,6 +676,7 @@ impl Worker {
         self.tally.last_failure = Some(self.now());
         if !std::mem::replace(&mut self.peers[rank].failed, true) {
             self.tally.failed.push(rank);
+            self.keep_part(rank);
         }
         Ok(())
     }
@@ -687,6 +750,7 @@ impl Worker {
                 }
                 Ok(())
             }
+            Asked::Access { peer, number } => self.accessed(peer, number, completion),
             Asked::Cancel(_) if status == WcStatus::TooLate => Ok(()),
             Asked::Cancel(_) => wrong(format!("a cancel ends with {status}")),
         }

@@ -326,9 +326,13 @@ impl FaultPlan {
         }
     }
 
-    /// A plan drawn from a seed, for so many cards and cycles, that every pair survives: a little of everything on every link, and for a time a few links that
-    /// are worse or slower, cards that don't hear each other, a message that is late, a host that stands still, memory that doesn't answer.
-    pub fn random(seed: u64, cards: usize, cycles: u64) -> Self {
+    /// A plan drawn from a seed, for so many cards, that every pair survives: a little of everything on every link, and for a time, which begins in one of these
+    /// cycles, a few links that are worse or slower, cards that don't hear each other, a message that is late, a host that stands still, memory that doesn't
+    /// answer.
+    ///
+    /// # Panics
+    /// If there are no cycles.
+    pub fn random(seed: u64, cards: usize, cycles: Range<u64>) -> Self {
         let mut rng = generator(seed, 0, "fault plan");
         let mut share = |most: f64| rng.random_range(most / 5.0..=most);
         let mut plan = Self::always(LinkFault {
@@ -347,7 +351,7 @@ impl FaultPlan {
         };
         // What cuts a pair off lasts, all together, less than the 23 time-outs after which a card tries for the last time.
         let span = |rng: &mut ChaCha8Rng, most: u64| {
-            let begin = rng.random_range(0..cycles.max(1));
+            let begin = rng.random_range(cycles.clone());
             let end = begin + rng.random_range(1_000..most);
             Span { begin, end }
         };
@@ -393,7 +397,7 @@ impl FaultPlan {
             let source = rng.random_range(0..cards);
             let destination = rng.random_range(0..cards);
             // It is held from when it is sent, which may be at any time: a duplicate costs its pair nothing however long that is.
-            let release = rng.random_range(0..cycles.max(1));
+            let release = rng.random_range(cycles.clone());
             plan.holds.push(Hold {
                 nth: rng.random_range(0..20),
                 repeats_pass: true,
@@ -422,7 +426,7 @@ impl FaultPlan {
     /// # Panics
     /// If there are no cycles.
     pub fn deadly(seed: u64, cards: usize, cycles: Range<u64>) -> Self {
-        let mut plan = Self::random(seed, cards, cycles.end);
+        let mut plan = Self::random(seed, cards, cycles.clone());
         let mut rng = generator(seed, 1, "fault plan");
         let card = rng.random_range(0..cards);
         let kill = Some(rng.random_range(cycles));
@@ -537,7 +541,7 @@ mod tests {
         };
         assert!(wrong(still).starts_with("fault 1: bandwidth is 0"));
         for seed in 0..100 {
-            assert_eq!(FaultPlan::random(seed, 3, 50_000).check(3), Ok(()));
+            assert_eq!(FaultPlan::random(seed, 3, 0..50_000).check(3), Ok(()));
             let deadly = FaultPlan::deadly(seed, 3, 10_000..50_000);
             assert_eq!(deadly.check(3), Ok(()));
             assert_eq!(deadly.kills().len(), 1);
@@ -612,7 +616,7 @@ mod tests {
     #[test]
     fn random_plans_draw_everything_that_a_run_survives_and_are_read_as_they_are_printed() {
         let plans: Vec<_> = (0..100)
-            .map(|seed| FaultPlan::random(seed, 4, 100_000))
+            .map(|seed| FaultPlan::random(seed, 4, 0..100_000))
             .collect();
         for plan in &plans {
             assert_eq!(plan.kills(), []);

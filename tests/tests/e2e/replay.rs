@@ -139,7 +139,7 @@ fn messages_that_overtake_each_other_on_the_link_are_received_in_order() {
 
 /// A replay over links that lose, change, repeat and delay frames, some for a time more than others, by a plan drawn from the seed.
 fn assert_replays_over_rough_links(app: &str, config: &str, share: f64, seed: u64) {
-    let plan = FaultPlan::random(seed, cut(app, share).ranks.len(), 100_000);
+    let plan = FaultPlan::random(seed, cut(app, share).ranks.len(), 0..100_000);
     let options = Options {
         faults: plan,
         ..options(config, seed)

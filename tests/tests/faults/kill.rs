@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use posthorn::soak::worker::{Failure, Tally};
+use posthorn::soak::worker::{Failure, Goal, Tally};
 use posthorn::soak::{Run, WATCH};
 use posthorn_tests::cards::{GatesOnly, cards, modelled_under, passes_with};
 use rand::{Rng, SeedableRng};
@@ -23,7 +23,7 @@ use sim::fault::{CardPlan, FaultPlan, HostPlan, LinkFault};
 use soft_card::{Break, Flaw};
 
 /// Cycle in which all ranks are connected, on cards of the model and of gates.
-const CONNECTED: [u64; 2] = [60_000, 200_000];
+const CONNECTED: [u64; 2] = [60_000, 400_000];
 /// Cycles in which somebody is killed, behind that: those that the traffic takes, and some more.
 const TRAFFIC: u64 = 20_000;
 /// Cycles from the kill, or from the end of the survivors' work, to the last completion that depends on the killed: 27 time-outs of a card that goes on sending
@@ -62,7 +62,11 @@ fn deadly(seed: u64, connected: u64, messages: u64) -> Run {
     Run {
         seed,
         cards,
-        messages,
+        goal: Goal {
+            messages,
+            accesses: messages / 2,
+            signals: 1 + messages / 60,
+        },
         connected,
         watch: WATCH,
         plan,
@@ -110,6 +114,10 @@ fn assert_covered(tally: &Tally) {
     for wanted in [
         ("send", "Success"),
         ("send", "PeerFailed"),
+        ("put", "Success"),
+        ("put", "PeerFailed"),
+        ("get", "Success"),
+        ("get", "PeerFailed"),
         ("receive", "Success"),
         ("receive", "PeerFailed"),
         ("receive", "Cancelled"),

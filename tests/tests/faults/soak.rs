@@ -1,8 +1,9 @@
-//! Many messages over links that do everything wrong at once: nobody above the link can tell.
+//! Many messages, puts, gets and signals over links that do everything wrong at once: nobody above the link can tell.
 
 use std::sync::Mutex;
 
-use posthorn::soak::worker::Tally;
+use firmware_core::Break as Promise;
+use posthorn::soak::worker::{Goal, Tally};
 use posthorn::soak::{Run, WATCH};
 use posthorn_tests::cards::{GatesOnly, cards, modelled_under, passes_with};
 use sim::fabric::LinkFilter;
@@ -22,24 +23,30 @@ fn one_of_a_hundred() -> FaultPlan {
     })
 }
 
-/// So many messages from each card to each other.
-fn run(seed: u64, cards: usize, messages: u64, connected: u64) -> Run {
+/// So much from each card to each other.
+fn run(seed: u64, cards: usize, goal: Goal, connected: u64) -> Run {
     Run {
         seed,
         cards,
-        messages,
+        goal,
         connected,
         watch: WATCH,
         plan: one_of_a_hundred(),
     }
 }
 
-/// At least so many messages on cards of the model, a share of them on each number of cards from 2 to 8.
-fn modelled(messages: u64) -> Tally {
+/// At least so much on cards of the model, a share of it on each number of cards from 2 to 8.
+fn modelled(goal: Goal) -> Tally {
     let sum = Mutex::new(Tally::default());
     for cards in 2..=8_usize {
         let pairs = (cards * (cards - 1)) as u64;
-        let run = run(cards as u64, cards, (messages / 7).div_ceil(pairs), 100_000);
+        let share = |all: u64| (all / 7).div_ceil(pairs);
+        let goal = Goal {
+            messages: share(goal.messages),
+            accesses: share(goal.accesses),
+            signals: share(goal.signals),
+        };
+        let run = run(cards as u64, cards, goal, 100_000);
         // A `tiny` card has 8 pairs.
         modelled_under(&run.plan, "tiny", cards, run.seed, |host| {
             let tally = host.soak(&run);
@@ -50,30 +57,57 @@ fn modelled(messages: u64) -> Tally {
     sum.into_inner().expect("no rank has failed")
 }
 
+/// With so many messages.
+const fn with(messages: u64) -> Goal {
+    Goal {
+        messages,
+        accesses: messages / 4,
+        signals: messages / 200,
+    }
+}
+
 /// All came, and nothing ended in any other way.
 #[track_caller]
-fn assert_whole(tally: &Tally, messages: u64) {
-    assert!(tally.messages >= messages, "{tally:?}");
-    assert_eq!(tally.completions[&("receive", "Success")], tally.messages);
-    assert!(tally.completions[&("send", "Success")] >= tally.messages);
-    assert!(tally.failed.is_empty(), "{tally:?}");
+fn assert_whole(tally: &Tally, goal: Goal) {
+    assert!(tally.messages >= goal.messages, "{tally:?}");
+    assert!(tally.puts + tally.gets >= goal.accesses, "{tally:?}");
+    assert!(tally.gets >= goal.accesses / 4, "{tally:?}");
+    assert!(tally.signals >= goal.signals, "{tally:?}");
+    let ended = |kind, status| tally.completions.get(&(kind, status)).copied();
+    for (kind, count) in [
+        ("receive", tally.messages),
+        ("put", tally.puts),
+        ("get", tally.gets),
+    ] {
+        assert_eq!(ended(kind, "Success").unwrap_or(0), count, "{kind}");
+    }
+    let others = |&&(kind, status): &&(&str, &str)| {
+        status != "Success" && !["receive", "cancel"].contains(&kind)
+    };
+    let failed = tally.completions.keys().find(others);
+    assert!(failed.is_none() && tally.failed.is_empty(), "{tally:?}");
 }
 
 #[test]
-fn messages_arrive_once_whole_and_in_order_over_links_that_do_everything_wrong() {
-    assert_whole(&modelled(200_000), 200_000);
+fn all_arrives_once_whole_and_in_order_over_links_that_do_everything_wrong() {
+    assert_whole(&modelled(with(200_000)), with(200_000));
 }
 
 #[test]
 #[ignore = "takes long"]
 fn the_same_with_ten_million_messages() {
-    assert_whole(&modelled(10_000_000), 10_000_000);
+    assert_whole(&modelled(with(10_000_000)), with(10_000_000));
 }
 
 #[test]
-fn on_gates_too_messages_arrive_once_whole_and_in_order() {
+fn on_gates_too_all_arrives_once_whole_and_in_order() {
     let (seed, count) = (5, 3);
-    let run = run(seed, count, 100, 100_000);
+    let goal = Goal {
+        messages: 100,
+        accesses: 50,
+        signals: 3,
+    };
+    let run = run(seed, count, goal, 400_000);
     let struck = std::sync::Arc::new(Mutex::new(FaultCount::default()));
     let told = struck.clone();
     let faults = Faults::new(&run.plan, seed, "soak");
@@ -82,7 +116,13 @@ fn on_gates_too_messages_arrive_once_whole_and_in_order() {
     let (tallies, _) = GatesOnly::Race.run(cluster, |host| host.soak(&run).expect("it is whole"));
     let mut sum = Tally::default();
     tallies.iter().for_each(|tally| sum.add(tally));
-    assert_whole(&sum, 600);
+    let pairs = 6;
+    let all = Goal {
+        messages: pairs * goal.messages,
+        accesses: pairs * goal.accesses,
+        signals: pairs * goal.signals,
+    };
+    assert_whole(&sum, all);
     let FaultCount {
         lost,
         corrupted,
@@ -96,18 +136,72 @@ fn on_gates_too_messages_arrive_once_whole_and_in_order() {
     }
 }
 
-fn a_few() {
-    modelled(3000);
+fn a_few_messages() {
+    let messages = 3000;
+    modelled(Goal {
+        messages,
+        ..Goal::default()
+    });
+}
+
+fn a_few_accesses() {
+    let accesses = 3000;
+    modelled(Goal {
+        accesses,
+        ..Goal::default()
+    });
+}
+
+fn a_few_signals() {
+    let signals = 1500;
+    modelled(Goal {
+        signals,
+        ..Goal::default()
+    });
+}
+
+/// Each of these flaws is noticed by a test that passes without.
+fn noticed(test: fn(), flaws: &[Flaw]) {
+    assert!(passes_with(Flaw::None, test));
+    for &flaw in flaws {
+        assert!(!passes_with(flaw, test), "{flaw:?}");
+    }
 }
 
 #[test]
 fn cards_that_take_a_frame_twice_or_unchecked_are_noticed() {
-    assert!(passes_with(Flaw::None, a_few));
-    for broken in [
+    let flaws = [
         Break::DuplicateTaken,
         Break::CrcIgnored,
         Break::RepeatPassedOver,
-    ] {
-        assert!(!passes_with(Flaw::Gates(broken), a_few), "{broken:?}");
-    }
+    ];
+    noticed(a_few_messages, &flaws.map(Flaw::Gates));
+}
+
+#[test]
+fn cards_that_lose_a_put_or_an_answer_or_get_a_byte_wrong_are_noticed() {
+    let flaws = [
+        // The put behind the one that is taken twice is taken for a repetition.
+        Break::DuplicateTaken,
+        Break::CrcIgnored,
+        Break::RepeatPassedOver,
+        Break::PutOffsetIgnored,
+        Break::GetOffsetIgnored,
+        Break::GetEndsUnanswered,
+        Break::GetAnsweredOnce,
+    ];
+    let mut flaws = flaws.map(Flaw::Gates).to_vec();
+    flaws.push(Flaw::WritesLate);
+    noticed(a_few_accesses, &flaws);
+}
+
+/// A question for a sign of life comes while a signal is under way only if much else is silent: the links of this run carry nothing but signals.
+#[test]
+fn cards_that_lose_a_signal_or_bring_one_twice_are_noticed() {
+    let flaws = [
+        Promise::NoticeNotRepeated,
+        Promise::SignalRepeated,
+        Promise::AliveNumbered,
+    ];
+    noticed(a_few_signals, &flaws.map(Flaw::Firmware));
 }
