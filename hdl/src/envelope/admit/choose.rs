@@ -55,7 +55,8 @@ impl Admit {
             self.asking.next = self.list_endpoint.val();
             if !self.pairs.initialized.val() {
                 self.state.d.next = State::Idle;
-            } else if self.lost.valid.val() & !self.lost_in.q.val() & self.has_place.val() {
+            } else if self.lost.valid.val() & !self.lost_in.q.val() {
+                // It needs no place: what is lost holds one in the Ledger, and waits for this.
                 self.lost.ready.next = true;
                 self.pair_held.d.next = self.lost.data.val().pair;
                 self.endpoint_held.d.next = self.lost.data.val().endpoint;

@@ -85,7 +85,8 @@ impl Admit {
             self.counts.next = self.counts.val() - 1;
         }
         self.entered.d.next = self.counts.val();
-        self.has_room.ok.next = self.entered.q.val() <= ENTERED;
+        self.has_room.ok.next = (self.entered.q.val() <= ENTERED)
+            | (self.lost_in.q.val() & (self.entered.q.val() == ENTERED + 1));
         self.messages.enters.valid.next = self.fires.val() & self.enters_message.q.val();
         self.messages.enters.data.next = Member {
             pair: self.message.q.val().pair,

@@ -33,7 +33,8 @@
 //! of its number.
 //!
 //! What enters has a place for all that can become of it: at most 16 things are between here and the end of the
-//! [`Ledger`](super::ledger::Ledger), and the queues on the way hold as many. So Answer and Ledger never wait for room that only Admit could make.
+//! [`Ledger`](super::ledger::Ledger), and the queues on the way hold as many. So Answer and Ledger never wait for room that only Admit could make. The removal
+//! of a message whose slot couldn't be written enters besides: the Ledger waits for it with that message, and it ends in Answer.
 //!
 //! **A full list.** The receive that finds it full *waits*; see [`Backlog`](super::backlog::Backlog). What is posted behind it may look for
 //! a message, but isn't posted: it would overtake.
