@@ -331,6 +331,8 @@ pub fn delivery() -> Vec<Break> {
         Break::new("meets_unsettled").force::<Admit>("arrival_alone", "false"),
         // A fault, or the end of a pair or an endpoint, doesn't wait for the endpoint's messages.
         Break::new("walks_at_once").force::<Admit>("walk_is_early", "false"),
+        // What was lost waits for a place that it holds itself.
+        Break::new("lost_needs_a_place").force_if::<Admit>("lost.valid", "false", "!has_place"),
         // A region changes while what it allowed is on its way, and a multi-receive isn't alone.
         Break::new("changes_at_once").force::<Admit>("rests", "true"),
         // A walk ends when it has found the last, whatever of it is still on its way.

@@ -408,7 +408,7 @@ fn a_pair_ends_when_its_gets_are_told_and_those_that_come_late_are_dropped() {
     });
 }
 
-/// A receive, a probe and a claim find a message that will never be in its slot.
+/// A receive, a probe and a claim find a message that will never be in its slot; and one is lost when nothing more may enter.
 fn lost(size: &Size, rng: &mut ChaCha8Rng) -> World {
     let mut world = World::new(size, rng);
     world.set_up();
@@ -416,6 +416,7 @@ fn lost(size: &Size, rng: &mut ChaCha8Rng) -> World {
         world.find_a_lost_message(opcode);
         world.receive_all();
     }
+    world.lose_a_message_with_all_places_taken();
     world
 }
 

@@ -42,6 +42,8 @@ pub struct Memory {
     reads: VecDeque<Read>,
     /// Writes that have been answered.
     pub answered: u64,
+    /// No more are answered.
+    pub held: bool,
     /// A word that has been offered stays.
     offering: bool,
     rate: f64,
@@ -59,6 +61,7 @@ impl Memory {
             writes: VecDeque::new(),
             reads: VecDeque::new(),
             answered: 0,
+            held: false,
             offering: false,
             rate: crate::support::rate(rng),
             latency: [0, 3, 40][rng.random_range(0..3)],
@@ -83,10 +86,11 @@ impl Memory {
         let data_ready = self.writes.back().is_some_and(wants_data) && rng.random_bool(self.rate);
         bench.set("write_data_ready", data_ready);
         let done = self.writes.front_mut().filter(|w| !wants_data(w));
-        let answered = done.is_some_and(|w| {
-            w.latency = w.latency.saturating_sub(1);
-            w.latency == 0
-        });
+        let answered = !self.held
+            && done.is_some_and(|w| {
+                w.latency = w.latency.saturating_sub(1);
+                w.latency == 0
+            });
         bench.set("write_done_valid", answered);
         let error = answered && (self.fails)(self.writes[0].access);
         bench.set("write_done", if answered { error } else { rng.random() });

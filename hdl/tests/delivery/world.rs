@@ -605,6 +605,30 @@ impl World {
         self.control(Control::PairSet(bad));
     }
 
+    /// A slot can't be written, of which memory tells when everything behind that message that has a place has entered.
+    pub fn lose_a_message_with_all_places_taken(&mut self) {
+        self.mood = Mood::Quiet;
+        let bad = self.pair_with_bad_slots();
+        self.memory.held = true;
+        self.offer_message_of(bad, vec![7; 9]);
+        let mut waits = 0;
+        while waits < 100 {
+            if self.arrival.is_none() && self.list.is_none() && self.entering.is_empty() {
+                let mut request = self.request(Opcode::Cancel);
+                request.target = 5;
+                self.list = Some((0, request));
+                waits = 0;
+            }
+            waits += 1;
+            self.cycle();
+        }
+        assert!(!self.entering.is_empty(), "a request waits for a place");
+        self.memory.held = false;
+        self.settle();
+        self.control(Control::PairClear(bad));
+        self.control(Control::PairSet(bad));
+    }
+
     /// Claims a message of a pair that is connected, if there is one, and closes the pair.
     pub fn close_a_pair_with_a_claim(&mut self) {
         self.mood = Mood::Quiet;
