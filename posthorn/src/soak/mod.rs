@@ -23,8 +23,9 @@ use sim::{Cluster, Firmware};
 use crate::replay::Wireup;
 use worker::{Failure, Goal, Habits, Tally, Worker};
 
-/// Cycle by which all ranks are connected and have the keys of each other's windows: before it makes the first one, the firmware tests its random words.
-const CONNECTED: u64 = 400_000;
+/// Cycle by which all ranks on cards of gates are connected and have the keys of each other's windows: before it makes the first one, the firmware tests its
+/// random words.
+pub const CONNECTED: u64 = 400_000;
 /// Cycle before which the faults of a plan begin, but for those that last for all of it, and somebody is killed, if anybody is: while the ranks work.
 const FAULTY: u64 = CONNECTED + 60_000;
 /// Longest message of a soak in bytes.
@@ -132,9 +133,7 @@ impl Covered {
         self.faults.add(&other.faults);
         self.kills += other.kills;
     }
-}
 
-impl Covered {
     /// The same as one JSON object; `completions` by kind and status.
     pub fn to_json(&self) -> Value {
         let Self {

@@ -132,10 +132,8 @@ impl Plan {
         (0..accesses).any(|number| {
             let mut behind = before.clone();
             self.apply(number, &mut behind);
-            let mut both = before.iter().zip(&behind);
-            let fits = bytes
-                .iter()
-                .all(|byte| both.next().is_some_and(|(a, b)| byte == a || byte == b));
+            let mut all = bytes.iter().zip(before.iter().zip(&behind));
+            let fits = all.all(|(byte, (old, new))| [old, new].contains(&byte));
             before = behind;
             fits
         })

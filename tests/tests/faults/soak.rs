@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use firmware_core::Break as Promise;
 use posthorn::soak::worker::{Goal, Tally};
-use posthorn::soak::{Run, WATCH};
+use posthorn::soak::{CONNECTED, Run, WATCH};
 use posthorn_tests::cards::{GatesOnly, cards, modelled_under, passes_with};
 use sim::fabric::LinkFilter;
 use sim::fault::{FaultCount, FaultPlan, Faults, LinkFault};
@@ -73,14 +73,21 @@ fn assert_whole(tally: &Tally, goal: Goal) {
     assert!(tally.puts + tally.gets >= goal.accesses, "{tally:?}");
     assert!(tally.gets >= goal.accesses / 4, "{tally:?}");
     assert!(tally.signals >= goal.signals, "{tally:?}");
-    let ended = |kind, status| tally.completions.get(&(kind, status)).copied();
+    let succeeded = |kind| {
+        tally
+            .completions
+            .get(&(kind, "Success"))
+            .copied()
+            .unwrap_or(0)
+    };
     for (kind, count) in [
         ("receive", tally.messages),
         ("put", tally.puts),
         ("get", tally.gets),
     ] {
-        assert_eq!(ended(kind, "Success").unwrap_or(0), count, "{kind}");
+        assert_eq!(succeeded(kind), count, "{kind}");
     }
+    assert!(succeeded("send") >= tally.messages, "{tally:?}");
     let others = |&&(kind, status): &&(&str, &str)| {
         status != "Success" && !["receive", "cancel"].contains(&kind)
     };
@@ -107,7 +114,7 @@ fn on_gates_too_all_arrives_once_whole_and_in_order() {
         accesses: 50,
         signals: 3,
     };
-    let run = run(seed, count, goal, 400_000);
+    let run = run(seed, count, goal, CONNECTED);
     let struck = std::sync::Arc::new(Mutex::new(FaultCount::default()));
     let told = struck.clone();
     let faults = Faults::new(&run.plan, seed, "soak");

@@ -112,7 +112,7 @@ impl Worker {
             keys.push((rank, bytes));
         }
         for (rank, bytes) in wireup.exchange(&keys)? {
-            let (bits, _) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
+            let bits = bytes.first_chunk().expect("32 bytes have eight");
             let key = RemoteKey::from_bits(u64::from_le_bytes(*bits));
             let plan = Plan::of(key);
             let remote = &mut self.peers[rank].remote;
@@ -337,16 +337,10 @@ impl Worker {
         Ok(())
     }
 
-    fn part(&self, rank: usize) -> Vec<u8> {
-        let part = part_of(rank);
-        let mut bytes = vec![0; part.len()];
-        self.window.read(part.start, &mut bytes);
-        bytes
-    }
-
     /// Keeps what a peer has written when it is found to have failed: from now on it writes nothing.
     pub(super) fn keep_part(&mut self, rank: usize) {
-        let bytes = self.part(rank);
+        let mut bytes = vec![0; PART];
+        self.window.read(part_of(rank).start, &mut bytes);
         self.peers[rank].remote.kept = Some(bytes);
     }
 
@@ -355,11 +349,13 @@ impl Worker {
     /// # Errors
     /// If it isn't as it has to be.
     pub fn check_window(&self) -> Result<(), Failure> {
-        let mut has_to_be = ground(self.window.length());
+        let mut bytes = vec![0; self.window.length()];
+        self.window.read(0, &mut bytes);
+        let mut has_to_be = ground(bytes.len());
         for (rank, peer) in self.peers.iter().enumerate() {
-            let (remote, bytes) = (&peer.remote, self.part(rank));
+            let (remote, part) = (&peer.remote, part_of(rank));
             let Some(plan) = remote.ours else { continue };
-            has_to_be[part_of(rank)].copy_from_slice(&match &remote.kept {
+            has_to_be[part.clone()].copy_from_slice(&match &remote.kept {
                 None => plan.after(remote.accesses),
                 Some(kept) if plan.may_end_as(remote.accesses, kept) => kept.clone(),
                 Some(_) => {
@@ -368,14 +364,12 @@ impl Worker {
                     ));
                 }
             });
-            if let Some((at, is, has_to_be)) = first_wrong(&bytes, &has_to_be[part_of(rank)]) {
+            if let Some((at, is, has_to_be)) = first_wrong(&bytes[part.clone()], &has_to_be[part]) {
                 return wrong(format!(
                     "byte {at} of the part of rank {rank} is {is:#04x} in place of {has_to_be:#04x}"
                 ));
             }
         }
-        let mut bytes = vec![0; self.window.length()];
-        self.window.read(0, &mut bytes);
         match first_wrong(&bytes, &has_to_be) {
             None => Ok(()),
             Some((at, is, has_to_be)) => wrong(format!(
