@@ -143,9 +143,8 @@ macro_rules! management_body_layout {
                 reason: u8 = 8,
                 /// Detail of the reason. Drains and `Revoked`: the context.
                 detail: u16 = 16,
-                /// Handshake, `Disconnect` and its answer: number of the handshake, drawn at random by the initiator and repeated in every frame of it. `Signal`,
-                /// `PeerFailed`, `Revoked`: a number that the sender counts up for each pair, from 1. `Alive`: zero. `NoticeDone` repeats the number of what it
-                /// answers. Drains: the tag.
+                /// Handshake, `Disconnect` and its answer: a random number of the initiator's. `Signal`, `PeerFailed`, `Revoked`: the sender's count for the pair,
+                /// from 1. `Alive`: zero. `NoticeDone`: that of what it answers. Drains: the tag.
                 transaction: u32 = 32,
                 /// Random word of this incarnation of the sender's endpoint: tells a second connection from one of a card that has forgotten its epoch.
                 /// Drains: number of the round. `Revoked`: the tag.
