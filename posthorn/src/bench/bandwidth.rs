@@ -151,6 +151,19 @@ fn cases(length: Length) -> Vec<Case> {
         ..base
     };
     cases.extend([base, four, fan_in, far].map(gets));
+    // A lap over all pairs takes longer than the shortest time-out. Of the 512 descriptors of `ecp5` each pair has as many as there are.
+    for (pairs, bytes) in [(32, 64 << 10), (64, 32 << 10)] {
+        let sends = MAX_CREDITS.min(512 / pairs as u16);
+        let ops = base.ops.min(WINDOW);
+        let many = Case {
+            pairs,
+            bytes,
+            sends,
+            ops,
+            ..base
+        };
+        cases.push(gets(many));
+    }
     cases
 }
 
@@ -186,6 +199,12 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
         let ratio = seen.share / limit();
         points.push(Point::new("ratio_to_limit", params(), ratio, "ratio"));
         points.push(Point::new("alone", params(), seen.alone as f64, "cycles"));
+        if case.op == Op::Get {
+            let [gets, answers] = seen.again.map(|frames| frames as f64);
+            let mut again = Point::new("asked_again", params(), gets, "frames");
+            again.beside.insert("answered_again", answers);
+            points.push(again);
+        }
     }
     Ok(Report::new("bandwidth", config, seed, points))
 }
@@ -223,6 +242,8 @@ struct Seen {
     alone: u64,
     /// Sends of a pair that the card held.
     sends: usize,
+    /// Frames that asked for what had been asked for before, and answers of what had been answered before.
+    again: [u64; 2],
 }
 
 /// Runs a case, on so many threads if it matters.
@@ -289,6 +310,7 @@ fn measure(
         share: beats / (end.0 - begin.0) as f64,
         alone,
         sends,
+        again: wire.again(),
     })
 }
 

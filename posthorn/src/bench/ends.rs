@@ -1,7 +1,8 @@
 //! Cards with pairs between any of them, and windows that are granted over these: what the benchmarks of puts run over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::limits::DEFAULT_CREDITS;
@@ -165,18 +166,43 @@ pub(super) struct Carried {
     pub(super) bytes: u64,
 }
 
-/// The frames of puts to card 0, and of answers to gets from it, that have passed.
+/// The frames of puts to card 0, and of answers to gets from it, that have passed; and how many of gets, and of answers, came again.
 #[derive(Clone, Default)]
-pub(super) struct Wire(Arc<Mutex<Vec<Carried>>>);
+pub(super) struct Wire {
+    carried: Arc<Mutex<Vec<Carried>>>,
+    again: Arc<[AtomicU64; 2]>,
+}
 
 impl Wire {
     /// What notes them.
     pub(super) fn tap(&self) -> impl Tap + 'static {
-        let carried = Arc::clone(&self.0);
+        let Self { carried, again } = self.clone();
         // The next number of each pair of each card, so that what is sent again doesn't count.
         let mut next: HashMap<(usize, usize, u16), u32> = HashMap::new();
+        // The numbers that gets and answers have had: others of the pair are between them.
+        let mut known: HashSet<(bool, usize, usize, u16, u32)> = HashSet::new();
         move |passing: Passing, out: &mut Vec<Passing>| {
-            if let Ok(header) = FrameHeader::parse(&passing.frame.bytes)
+            let header = FrameHeader::parse(&passing.frame.bytes);
+            let of_get = |header: &FrameHeader| {
+                let kinds = [FrameType::Get, FrameType::GetAnswer].map(FrameType::code);
+                kinds.iter().position(|kind| *kind == header.frame_type)
+            };
+            if let Ok(header) = &header
+                && let Some(kind) = of_get(header)
+            {
+                let (from, to) = (passing.source, passing.destination);
+                let number = (
+                    kind == 1,
+                    from,
+                    to,
+                    header.destination_pair,
+                    header.sequence,
+                );
+                if !known.insert(number) {
+                    again[kind].fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            if let Ok(header) = header
                 && (header.frame_type == FrameType::Put.code() && passing.destination == 0
                     || header.frame_type == FrameType::GetAnswer.code() && passing.source == 0)
             {
@@ -197,10 +223,15 @@ impl Wire {
         }
     }
 
+    /// Frames that asked for what had been asked for before, and answers of what had been answered before.
+    pub(super) fn again(&self) -> [u64; 2] {
+        [0, 1].map(|kind| self.again[kind].load(Ordering::Relaxed))
+    }
+
     /// All of them, the first first.
     pub(super) fn all(&self) -> Vec<Carried> {
         let mut all = self
-            .0
+            .carried
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
@@ -210,7 +241,7 @@ impl Wire {
 
     /// Bytes that a card sent in each of these cycles.
     pub(super) fn rate(&self, source: usize, cycles: &Range<u64>) -> f64 {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.carried.lock().unwrap_or_else(PoisonError::into_inner);
         let counted = all
             .iter()
             .filter(|one| one.source == source && cycles.contains(&one.cycle));
