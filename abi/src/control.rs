@@ -560,7 +560,7 @@ codes! {
         Duplicates = 6,
         /// Frames dropped: a request before them is missing.
         Gaps = 7,
-        /// Times that a pair had no acknowledgement for its time-out, and went back or failed.
+        /// Times that a pair had no acknowledgement for its time-out, or no answer of a get for several, and went back or failed.
         Timeouts = 8,
         /// Requests refused as malformed, each once: with `InvalidRequest`, `InvalidPair`, `InvalidClaim`, `TooLong` or `LocalProtection`.
         InvalidRequests = 9,
@@ -574,7 +574,8 @@ codes! {
         Completions = 13,
         /// Receives whose places on the exact side of matching were full, though there was room for them: they went to the associative side, which is slower, or were refused if that was full.
         MatchOverflows = 14,
-        /// Times that a pair with sends waiting for credit, and none on their way, had heard nothing for long and asked its peer.
+        /// Times that a pair had heard nothing for long and asked its peer, with sends waiting for credit and none on their way, or with gets unanswered that the
+        /// peer has.
         CreditAsks = 15,
         /// Frames for the firmware that were dropped because it had not taken those before.
         FirmwareFramesDropped = 16,
@@ -597,11 +598,12 @@ codes! {
         Duplicates = 2,
         /// Frames dropped: a request before them is missing.
         Gaps = 3,
-        /// Times that the pair had no acknowledgement for its time-out, and went back or failed.
+        /// Times that the pair had no acknowledgement for its time-out, or no answer of a get for several, and went back or failed.
         Timeouts = 4,
-        /// Messages and puts sent again.
+        /// Messages, puts and gets sent again.
         Repeats = 5,
-        /// Times that it had sends waiting for credit, and none on their way, had heard nothing for long and asked the peer.
+        /// Times that it had heard nothing for long and asked the peer, with sends waiting for credit and none on their way, or with gets unanswered that the peer
+        /// has.
         CreditAsks = 6,
         /// Messages of the peer dropped because they fell under a rule.
         RuleDrops = 7,

@@ -27,6 +27,9 @@ constants! {
         TIMEOUT_LOG2_MOST: u8 = 28;
         /// So many times a pair doubles the time for which it waits.
         DOUBLINGS: u8 = 2;
+        /// A pair whose peer has all that it was sent, and owes it answers of gets, asks at each time-out whether the peer is there. After so many without an answer it
+        /// asks for the answers again: 262 µs. A lap of a peer that answers 1024 bytes to each of 128 pairs takes 18,048 cycles.
+        ANSWER_TIMEOUTS: u8 = 8;
         /// So often it does so before it fails with `PeerFailed`, unless the host has chosen otherwise: with `ACKNOWLEDGE_TIMEOUT` after 27 times that, 0.9 ms, and
         /// at most one scan of the pairs.
         RETRY_LIMIT: u8 = 7;
@@ -107,6 +110,8 @@ pub const fn default_delay(timeout_log2: u8) -> u16 {
 
 const _: () = assert!(ACKNOWLEDGE_DELAY == 1 << 8);
 const _: () = assert!(SCAN_CYCLES.is_power_of_two());
+// A lap over as many pairs as any card has, of frames of 138 beats and 3 between two, is over before an answer of it is asked for again.
+const _: () = assert!(MAX_PAIRS as u32 * 141 < ANSWER_TIMEOUTS as u32 * ACKNOWLEDGE_TIMEOUT);
 // A silent peer is declared in less than a millisecond of 125,000 cycles, the last round of the scan over as many pairs as any card has included. A round is no longer
 // than the first wait, so that none ends a whole round late.
 const _: () = {

@@ -124,6 +124,10 @@ breaks! {
         GetOffsetIgnored: CAPABILITY_GET,
         /// A get that has come before isn't answered again.
         GetAnsweredOnce: CAPABILITY_GET,
+        /// A get that the peer has is asked for again at its first time-out.
+        AnswersAskedTooSoon: CAPABILITY_GET,
+        /// Nothing ends a get that its peer has and never answers.
+        AnswersAskedForEver: CAPABILITY_GET,
         /// A get is answered though the peer may only write there.
         GetNeedsNoRight: CAPABILITY_GET,
     }

@@ -15,8 +15,12 @@
 //! the credits used until the peer returns it, which it does when it has written the put: so a message behind puts that are on their way may wait for them.
 //!
 //! A get is given as a put is, and needs more than to be safe at the peer: it ends when its answer is in its buffer. So the pair's sends end up to the first get that
-//! isn't answered, and a pair that goes back begins there: whoever asked asks again. `safe` is the number up to which the peer has the sends. While a get has no answer
+//! isn't answered. `safe` is the number up to which the peer has the sends, and a pair that goes back begins there. While a get has no answer
 //! credits of messages behind it come back and nothing ends; since a frame tells the outcomes of 16 requests, no more than these are given.
+//!
+//! A peer that has all that has left, and owes answers, may have many to answer first. So when a time-out is over the pair asks it whether it is there. Only after
+//! [`ANSWER_TIMEOUTS`] of these without an answer, or if an answer has overtaken the first that is awaited, it asks for the answers again: the gets that
+//! wait for one are given again, and of what the peer has nothing else. It fails if that has been for nothing too often.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,7 +31,7 @@ use abi::mailbox::PairState;
 use abi::opcode::OpcodeRow;
 use abi::request::{FLAG_ERRORS_ONLY, MAX_SEGMENTS, Opcode, Segment, SendRequest};
 use abi::status::Status;
-use abi::times::DOUBLINGS;
+use abi::times::{ANSWER_TIMEOUTS, DOUBLINGS};
 
 use crate::breaks::Break;
 use crate::output::{Answered, Output, Reason};
@@ -128,8 +132,27 @@ struct Source {
     /// Gets that have left, by their numbers.
     answers: BTreeMap<u32, Answer>,
     returned: u32,
-    /// When something last became unacknowledged or acknowledged, or the peer was asked.
+    /// When something last became unacknowledged or acknowledged, an answer came, or the peer was asked.
     since: u64,
+    /// Time-outs since an answer last came or was asked for again, in which the peer had all and owed answers.
+    quiet: u8,
+    /// Times that answers were asked for again since one last came.
+    asked_again: u8,
+    /// An answer has come of a get behind the first that waits for one.
+    overtaken: bool,
+    /// It goes back for answers, and not for what the peer misses.
+    for_answers: bool,
+}
+
+/// What a pair waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Awaits {
+    /// That the peer has what has left, or that the wire takes what is given.
+    Acknowledgement,
+    /// Answers of gets that the peer has.
+    Answers,
+    /// A credit, with nothing on its way that could bring one.
+    Credit,
 }
 
 impl Source {
@@ -183,20 +206,66 @@ impl Source {
         self.waits() && self.taken == self.acknowledged && !self.may_give_first(broken)
     }
 
-    /// It goes back, and there is a send that hasn't been given again.
-    fn repeats_left(&self) -> bool {
-        self.turn != self.taken && self.turn != self.left
+    /// The peer has this send, and no answer of it is asked for: it isn't given again.
+    fn is_passed_over(&self, number: u32) -> bool {
+        let asks = self.for_answers && self.answers.get(&number) == Some(&Answer::Awaited);
+        number.wrapping_sub(self.safe) >> 31 != 0 && !asks
     }
 
-    /// Whatever had left has been given again, or the pair doesn't go back.
+    /// Number of the send that is given next.
+    fn next(&self) -> u32 {
+        let mut next = self.turn;
+        while next != self.taken && next != self.left && self.is_passed_over(next) {
+            next = next.wrapping_add(1);
+        }
+        next
+    }
+
+    /// It goes back, and there is a send that hasn't been given again.
+    fn repeats_left(&self) -> bool {
+        let next = self.next();
+        next != self.taken && next != self.left
+    }
+
+    /// Whatever is to be given again has been, or the pair doesn't go back.
     fn may_go_on(&self) -> bool {
-        self.turn == self.taken
+        self.next() == self.taken
+    }
+
+    /// What it waits for, if for anything.
+    fn awaits(&self, broken: Break) -> Option<Awaits> {
+        if self.left != self.safe || self.taken != self.acknowledged && !self.has_sent() {
+            Some(Awaits::Acknowledgement)
+        } else if self.has_sent() {
+            Some(Awaits::Answers)
+        } else {
+            self.is_dry(broken).then_some(Awaits::Credit)
+        }
+    }
+
+    /// At the next time-out it asks for the answers again.
+    fn is_due(&self, broken: Break) -> bool {
+        let too_soon = broken == Break::AnswersAskedTooSoon;
+        self.overtaken || too_soon || self.quiet + 1 >= ANSWER_TIMEOUTS
+    }
+
+    /// An answer has come, or what stood behind one has ended.
+    fn hears_answer(&mut self, now: u64) {
+        (self.since, self.tries) = (now, 0);
+        (self.quiet, self.asked_again) = (0, 0);
     }
 
     /// Time for which it waits now, if not for ever.
     fn patience(&self) -> Option<u64> {
         let timeout = |log2: u8| 1_u64 << (log2 + self.tries.min(DOUBLINGS));
         (self.timeout_log2 != 0).then(|| timeout(self.timeout_log2))
+    }
+
+    /// Its failure is asked for: it has tried too often.
+    fn gives_up(&mut self, pair: u16) -> Output {
+        self.failing = true;
+        let status = Status::PeerFailed.code();
+        Output::Fail { pair, status }
     }
 
     /// The first of those that are given has ended with its pair: its number is used up.
@@ -453,6 +522,32 @@ impl Sends {
         self.get(pair).map_or(0, |source| source.tries)
     }
 
+    /// Times that the pair has asked for answers again since one came, if at the next time-out at which it waits for some it does so again.
+    pub fn asked_again(&self, pair: u16) -> Option<u8> {
+        let source = self.get(pair)?;
+        (source.is_due(self.broken)).then_some(source.asked_again)
+    }
+
+    /// Whether some get of the pair that has left has no answer.
+    pub fn owes_an_answer(&self, pair: u16) -> bool {
+        let is_open = |answer: &Answer| !matches!(answer, Answer::Ends(_));
+        self.get(pair)
+            .is_some_and(|source| source.answers.values().any(is_open))
+    }
+
+    /// The pair's peer is there: it has all tries again.
+    pub fn hears_life(&mut self, pair: u16) {
+        if let Some(source) = self.pairs.get_mut(usize::from(pair)) {
+            source.tries = 0;
+        }
+    }
+
+    /// Whether some that it has would be given again, had the peer not got them.
+    pub fn passes_over(&self, pair: u16) -> bool {
+        self.get(pair)
+            .is_some_and(|source| source.next() != source.turn)
+    }
+
     /// For how long the pair waits now for an acknowledgement; 0 for ever.
     pub fn patience(&self, pair: u16) -> u64 {
         let patience = |source: &Source| source.patience().unwrap_or(0);
@@ -465,7 +560,7 @@ impl Sends {
             return None;
         }
         let source = self.pairs.get_mut(usize::from(pair))?;
-        let sequence = source.turn;
+        let sequence = source.next();
         let posted = *source.sends.get(source.at(sequence))?;
         source.turn = sequence.wrapping_add(1);
         if sequence != source.taken {
@@ -555,6 +650,8 @@ impl Sends {
             return Vec::new();
         };
         *answer = Answer::Ends(answered.status);
+        source.hears_answer(now);
+        source.overtaken = true;
         self.end_sent(answered.pair, now)
     }
 
@@ -592,8 +689,8 @@ impl Sends {
                 false => sent.completion(endpoint, pair, status.code()),
             });
             source.acknowledged = number.wrapping_add(1);
-            source.since = now;
-            source.tries = 0;
+            source.overtaken = false;
+            source.hears_answer(now);
         }
         // What has ended needn't be given again.
         if source.acknowledged.wrapping_sub(source.turn) >> 31 == 0 {
@@ -628,7 +725,7 @@ impl Sends {
             source.use_up();
         } else {
             source.sends.remove(source.at(source.left));
-            if source.may_go_on() {
+            if source.turn == source.taken {
                 source.turn = source.turn.wrapping_sub(1);
             }
             source.taken = source.taken.wrapping_sub(1);
@@ -657,7 +754,8 @@ impl Sends {
             _ => Err(()),
         };
         let on_their_way = source.left.wrapping_sub(source.safe);
-        let asked = source.is_dry(self.broken);
+        let awaits = source.awaits(self.broken);
+        let asked = matches!(awaits, Some(Awaits::Answers | Awaits::Credit));
         let numbers = moves(source.safe, progress.acknowledge, on_their_way).and_then(|safe| {
             let room = safe.wrapping_sub(source.returned);
             let returned = moves(source.returned, progress.credit, room)?;
@@ -696,30 +794,69 @@ impl Sends {
             reason,
         }));
         // A round that is under way gives the missing one again.
-        if progress.gap && source.may_go_on() && source.has_sent() {
+        if progress.gap && source.may_go_on() && source.left != source.safe {
             outputs.extend(self.go_back(number, now));
         }
         outputs
     }
 
-    /// A pair's sends that have left are given again, from the first on; or it fails, if it has heard of nothing for too many times.
+    /// A pair's sends that the peer doesn't have are given again, from the first on; or it fails, if it has heard of nothing for too many times.
     pub fn go_back(&mut self, pair: u16, now: u64) -> Option<Output> {
+        let fails = self.try_again(pair, now);
+        if fails.is_none()
+            && let Some(source) = self.pairs.get_mut(usize::from(pair))
+            && source.left != source.safe
+        {
+            source.turn = source.safe;
+            source.for_answers = false;
+        }
+        fails
+    }
+
+    /// The peer of a pair that waits for credit, or has all and owes answers, is asked whether it is there; or the pair fails, as when it goes back.
+    pub fn ask(&mut self, pair: u16, now: u64) -> Option<Output> {
+        let fails = self.try_again(pair, now);
+        if fails.is_none()
+            && let Some(source) = self.pairs.get_mut(usize::from(pair))
+            && source.has_sent()
+        {
+            source.quiet += 1;
+        }
+        fails
+    }
+
+    /// A pair's gets whose answers are awaited are given again; or it fails, if that has been for nothing too often.
+    pub fn ask_for_answers(&mut self, pair: u16, now: u64) -> Option<Output> {
+        let never_ends = self.broken == Break::AnswersAskedForEver;
+        let source = self.pairs.get_mut(usize::from(pair))?;
+        if source.asked_again >= source.retry_limit && !never_ends {
+            return Some(source.gives_up(pair));
+        }
+        let fails = self.try_again(pair, now);
+        if fails.is_none()
+            && let Some(source) = self.pairs.get_mut(usize::from(pair))
+        {
+            source.turn = source.acknowledged;
+            source.for_answers = true;
+            source.asked_again = source.asked_again.saturating_add(1);
+            (source.quiet, source.overtaken) = (0, false);
+        }
+        fails
+    }
+
+    /// A time-out is over, or the peer misses something: the pair tries again, or has done so too often.
+    fn try_again(&mut self, pair: u16, now: u64) -> Option<Output> {
         let source = self.pairs.get_mut(usize::from(pair))?;
         if source.tries >= source.retry_limit {
-            source.failing = true;
-            let status = Status::PeerFailed.code();
-            return Some(Output::Fail { pair, status });
+            return Some(source.gives_up(pair));
         }
         source.tries += 1;
         source.since = now;
-        if source.has_sent() {
-            source.turn = source.acknowledged;
-        }
         None
     }
 
-    /// Lets the pairs go back whose peers have been silent for too long, and asks the peers of those that have only waited for credit; those that have
-    /// done so too often fail.
+    /// Lets the pairs go back whose peers have been silent for too long, and asks the peers of those that wait for answers or have only waited for credit; those
+    /// that have done so too often fail.
     pub fn scan(&mut self, now: u64) -> Vec<Output> {
         let mut outputs = Vec::new();
         for number in 0..self.pairs.len() {
@@ -729,23 +866,25 @@ impl Sends {
             if !source.sound() || late.is_none_or(|late| now < late) {
                 continue;
             }
-            if source.taken != source.acknowledged {
-                outputs.push(Output::CountOfPair {
-                    pair,
-                    counter: PairCounter::Timeouts,
-                });
-                outputs.extend(self.go_back(pair, now));
-            } else if source.is_dry(self.broken) {
-                let fails = self.go_back(pair, now);
-                if fails.is_none() {
-                    outputs.push(Output::CountOfPair {
-                        pair,
-                        counter: PairCounter::CreditAsks,
-                    });
-                    let reason = Reason::Ask;
-                    outputs.push(Output::Mark { pair, reason });
+            let count = |counter| Output::CountOfPair { pair, counter };
+            let (timeout, ask) = (PairCounter::Timeouts, PairCounter::CreditAsks);
+            match source.awaits(self.broken) {
+                Some(Awaits::Acknowledgement) => {
+                    outputs.push(count(timeout));
+                    outputs.extend(self.go_back(pair, now));
                 }
-                outputs.extend(fails);
+                Some(Awaits::Answers) if source.is_due(self.broken) => {
+                    outputs.extend([timeout, ask].map(count));
+                    outputs.extend(self.ask_for_answers(pair, now));
+                }
+                Some(Awaits::Answers | Awaits::Credit) => match self.ask(pair, now) {
+                    None => {
+                        let reason = Reason::Ask;
+                        outputs.extend([count(ask), Output::Mark { pair, reason }]);
+                    }
+                    fails => outputs.extend(fails),
+                },
+                None => {}
             }
         }
         outputs
@@ -753,7 +892,7 @@ impl Sends {
 
     /// When [`scan`](Self::scan) will find something if nothing happens before.
     pub fn next_scan(&self) -> Option<u64> {
-        let waits = |s: &&Source| s.sound() && (s.taken != s.acknowledged || s.is_dry(self.broken));
+        let waits = |s: &&Source| s.sound() && s.awaits(self.broken).is_some();
         let waiting = self.pairs.iter().filter(waits);
         let due = waiting.filter_map(|s| Some(s.since + s.patience()?));
         due.min()

@@ -17,7 +17,9 @@ use abi::request::{
     FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY, INLINE_BYTES, Opcode, Segment, SendRequest,
 };
 use abi::status::Status;
-use abi::times::{DOUBLINGS, RETRY_LIMIT, SCAN_CYCLES, scan_round, timeouts_until_failure};
+use abi::times::{
+    ANSWER_TIMEOUTS, DOUBLINGS, RETRY_LIMIT, SCAN_CYCLES, scan_round, timeouts_until_failure,
+};
 use card_model::sends::{Awaited, Job, Posted, Progress, Segments, Sends};
 use card_model::{Answered, Break, Output, Reason};
 use hdl::config::{self, JOBS};
@@ -431,7 +433,8 @@ impl Model {
             p.back &= p.given > 0;
             let read_again = self.sends.is_read_again(other as u16);
             let ends = self.ending == Some(other) || self.failing_now == Some(other);
-            let held = read_again || was_back || ends;
+            let passes_over = self.sends.passes_over(other as u16);
+            let held = read_again || was_back || ends || passes_over;
             let exempt = other == pair || held;
             p.passed = if exempt { 0 } else { p.passed + 1 };
             assert!(p.passed <= self.used + 1, "pair {other} is passed over");
@@ -502,6 +505,12 @@ impl Model {
         let outputs = self.sends.progress(&progress, cycle);
         self.pairs[pair].back |= told.gap;
         let tried = self.sends.tries(pair as u16);
+        let unsure = self.pairs[pair].answered.is_some_and(|at| at + 6 > cycle);
+        if unsure && tried > 0 && tried == tries && self.sends.owes_an_answer(pair as u16) {
+            // If the block hasn't worked in the answer of a job, the peer has all that it knows of, and any frame is a sign of life.
+            self.sends.hears_life(pair as u16);
+            self.pairs[pair].doubts += tries;
+        }
         if self.moved(pair) != before {
             self.pairs[pair].since = cycle;
             self.pairs[pair].doubts = 0;
@@ -545,9 +554,9 @@ impl Model {
         self.cannot_repeat(pair);
         let read_again = self.sends.is_read_again(answered.pair);
         assert!(!read_again, "pair {pair} ends while it reads again");
-        let before = self.moved(pair);
+        let takes = self.sends.takes_answer(answered.pair, answered.number);
         let outputs = self.sends.answered(answered, cycle);
-        if self.moved(pair) != before {
+        if takes {
             self.pairs[pair].since = cycle;
             self.pairs[pair].doubts = 0;
         }
@@ -579,6 +588,40 @@ impl Model {
         assert_eq!(fails, None, "pair {pair} goes back once too often");
         self.pairs[pair].since = cycle;
         self.pairs[pair].back = true;
+    }
+
+    /// It asks for answers again since none came for long.
+    fn ask_for_answers(&mut self, pair: usize, cycle: u64) {
+        let due = self.sends.asked_again(pair as u16).is_some();
+        assert!(due, "pair {pair} asks again too soon, cycle {cycle}");
+        let fails = self.sends.ask_for_answers(pair as u16, cycle);
+        assert_eq!(fails, None, "pair {pair} asks again once too often");
+        self.pairs[pair].since = cycle;
+        self.pairs[pair].back = true;
+    }
+
+    /// It asks whether its peer is there, or what credit there is.
+    fn ask(&mut self, pair: usize, cycle: u64) {
+        let due = self.is_on_its_way(pair) && self.sends.asked_again(pair as u16).is_some();
+        assert!(!due, "pair {pair} doesn't ask again, cycle {cycle}");
+        let fails = self.sends.ask(pair as u16, cycle);
+        assert_eq!(fails, None, "pair {pair} asks once too often");
+        self.pairs[pair].since = cycle;
+    }
+
+    /// Its peer has all that the block knows to have left, and owes answers.
+    fn is_owed(&self, pair: usize, cycle: u64) -> bool {
+        let answered = self.pairs[pair].answered;
+        let unsure = answered.is_some_and(|at| at + 6 > cycle);
+        self.is_on_its_way(pair)
+            && (unsure || self.sends.numbers(pair as u16).safe == self.left(pair))
+    }
+
+    /// Number behind the last send that has left.
+    fn left(&self, pair: usize) -> u32 {
+        let sent = self.sends.on_their_way(pair as u16).count() as u32;
+        let numbers = self.sends.numbers(pair as u16);
+        numbers.acknowledged.wrapping_add(sent)
     }
 
     /// The pair has ended: it isn't failed any more because its sends can't be read again.
@@ -764,9 +807,17 @@ struct Claim {
     refused: bool,
 }
 
-/// As a rule the answer of a get that waits for one, at times of one that has been answered, and rarely of none.
-fn random_claim(size: &Size, rng: &mut ChaCha8Rng, model: &Model, honest: bool) -> Option<Claim> {
-    let get = model.gets.iter().choose(rng).copied();
+/// As a rule the answer of a get that waits for one and whose pair's peer doesn't keep them all, at times of one that has been answered, and rarely of none.
+fn random_claim(
+    size: &Size,
+    rng: &mut ChaCha8Rng,
+    model: &Model,
+    owing: Option<usize>,
+) -> Option<Claim> {
+    let honest = owing.is_none();
+    let gets = model.gets.iter();
+    let told = |(pair, ..): &&(u16, u32, u64)| owing != Some(usize::from(*pair));
+    let get = gets.filter(told).choose(rng).copied();
     let odd = !honest && rng.random_bool(0.2);
     if odd && rng.random_bool(0.5) {
         let pair = size.pair(rng) as u16;
@@ -887,6 +938,9 @@ fn traffic(
     let stuck = stuck.copied().unwrap_or(usize::MAX);
     let mute = size.pairs.get(rng.random_range(0..2 * size.pairs.len()));
     let mute = mute.copied().unwrap_or(usize::MAX);
+    // And one that takes gets, and answers none.
+    let owing = size.pairs.get(rng.random_range(0..2 * size.pairs.len()));
+    let owing = owing.copied().unwrap_or(usize::MAX);
     let (busy, willing, peers) = (rate(rng), rate(rng), rate(rng));
     let mut steady: [Steady; 3] = Default::default();
     // Jobs that have room at a time. For a time a wire takes nothing, and there is none.
@@ -990,7 +1044,7 @@ fn traffic(
 
         // Answers of gets come, and go to their buffers.
         if claim.is_none() && rng.random_bool(answering) {
-            claim = random_claim(size, rng, &model, !talking);
+            claim = random_claim(size, rng, &model, talking.then_some(owing));
         }
         bench.set("claim_valid", claim.is_some());
         let of = claim.unwrap_or_default();
@@ -1197,8 +1251,10 @@ fn traffic(
             let goes_back = bench.is("dropped_valid") && late.contains(&pair);
             if goes_back && model.is_on_its_way(pair) {
                 // One that is about to end is dropped in any case.
-                if !ends {
-                    model.go_back(pair, cycle);
+                match bench.is("count_asks") {
+                    _ if ends => {}
+                    true => model.ask_for_answers(pair, cycle),
+                    false => model.go_back(pair, cycle),
                 }
             } else {
                 // It has nothing on its way, or fails now.
@@ -1276,9 +1332,12 @@ fn traffic(
             // It was looked at when the request began.
             let waits = model.is_on_its_way(pair) || model.is_waiting(pair);
             let tries = model.sends.tries(pair as u16) + model.pairs[pair].doubts;
+            let limit = model.pairs[pair].retry_limit;
+            let again = model.sends.asked_again(pair as u16);
+            let often = tries >= limit || again.is_some_and(|again| again >= limit);
             let right = match status {
                 Status::LinkError => model.pairs[pair].lied,
-                Status::PeerFailed => waits && tries >= model.pairs[pair].retry_limit,
+                Status::PeerFailed => waits && often,
                 Status::LocalProtection => model.pairs[pair].cannot_repeat,
                 _ => false,
             };
@@ -1296,7 +1355,7 @@ fn traffic(
         if valid && !marking {
             marking = true;
             match (ask, misses) {
-                (1, 0) => model.go_back(pair, cycle),
+                (1, 0) => model.ask(pair, cycle),
                 (0, misses) => {
                     let reason = [Reason::Answer, Reason::Gap][misses as usize];
                     assert_eq!(model.answers.pop_front(), Some((pair, reason)));
@@ -1307,12 +1366,12 @@ fn traffic(
         if steady[2].watch("mark", valid, takes, &mark).is_some() {
             marking = false;
         }
-        if bench.is("count_asks") {
+        if bench.is("count_asks") && !bench.is("count_timeouts") {
             // It is told who asks in the next cycle; here it must be possible at all.
             let dry = (0..model.pairs.len()).filter(|p| {
                 let since = model.pairs[*p].since;
                 let patience = model.sends.patience(*p as u16);
-                model.is_dry(*p)
+                (model.is_dry(*p) || model.is_owed(*p, cycle))
                     && patience != 0
                     && cycle + 4 + u64::from(SCAN_CYCLES) >= since + patience
             });
@@ -1325,9 +1384,11 @@ fn traffic(
         }
         if bench.is("progress_ready") {
             let mut told = progress.take().expect("only what is offered");
-            // Whether an answer that has just come had been worked in, so that there was something to go back to, only the block knows.
+            // Whether an answer that has just come had been worked in, so that there was something to go back to, only the block knows; and whether it has passed
+            // over all that it had to.
             let answered = model.pairs.get(told.pair).and_then(|pair| pair.answered);
-            if answered.is_some_and(|at| at + 6 > cycle) {
+            let passes_over = model.sends.passes_over(told.pair as u16);
+            if answered.is_some_and(|at| at + 6 > cycle) || passes_over {
                 let dropped = bench.get("dropped") as usize;
                 told.gap &= bench.is("dropped_valid") && dropped == told.pair;
             }
@@ -1434,6 +1495,10 @@ fn traffic(
             // Of time-outs that may have been its own it isn't known how often it has waited for longer.
             let patience = model.sends.patience(index as u16);
             let pair = &mut model.pairs[index];
+            if !may_send {
+                // It loses its place, also between two jobs of others: a cancel has left it a message without credit in front.
+                pair.passed = 0;
+            }
             let timeout = pair.timeout;
             let patience = if pair.doubts > 0 {
                 timeout << DOUBLINGS
@@ -1702,6 +1767,174 @@ fn get_behind_a_window(size: &Size, rng: &mut ChaCha8Rng) {
     assert_eq!(given, Some(MAX_CREDITS + 1));
 }
 
+/// What a pair does that waits for answers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Seen {
+    /// It asks whether its peer is there.
+    Asks,
+    /// It gives this send again.
+    Again(u32),
+    /// It is to be failed.
+    Fails,
+}
+
+/// A block, one of whose pairs has three gets and messages between and behind them, that the peer has. It says that it is there whenever it is asked.
+struct Owed {
+    bench: Bench,
+    pair: u16,
+    /// Where the gets stand.
+    gets: [u32; 3],
+    cycle: u64,
+    timeout: u64,
+    scan: u64,
+}
+
+impl Owed {
+    /// Every get goes beside a message that the peer has refused, or a put.
+    fn new(size: &Size, rng: &mut ChaCha8Rng, retry_limit: u8) -> Self {
+        let mut bench = Bench::open(&size.model);
+        let pair = size.pairs[0] as u16;
+        let scan = scan_round(size.config.pairs as u32);
+        let timeout_log2 = scan.ilog2() as u8 + 1;
+        let setup = PairSetup {
+            remote_credits: 16,
+            sends_log2: 5,
+            timeout_log2,
+            retry_limit,
+            ..PairSetup::default()
+        };
+        connect(&mut bench, pair, &setup);
+        bench.set("mark_ready", true);
+        bench.set("fault_request_ready", true);
+        let mut owed = Self {
+            bench,
+            pair,
+            gets: [0, 2, 3],
+            cycle: 0,
+            timeout: 1 << timeout_log2,
+            scan,
+        };
+        let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
+        let any = random_send(size, rng, &pairs, 0, (0.0, 0.0));
+        for request in 0..5 {
+            let send = Send {
+                endpoint: 0,
+                pair,
+                length: 0,
+                segments: Segments::default(),
+                inline: None,
+                ready: false,
+                put: request == 1,
+                get: owed.gets.contains(&request),
+                request,
+                target: None,
+                ..any
+            };
+            owed.offer("sends", &send.words());
+        }
+        owed.offer("progress", &owed.is_there());
+        owed
+    }
+
+    /// The peer has all.
+    fn is_there(&self) -> Vec<u64> {
+        pack(&[(self.pair.into(), 16), (5, 32), (5, 32), (0, 3), (0, 16)])
+    }
+
+    /// A cycle, in which each job is taken and what is offered may be. What was seen in it.
+    fn step(&mut self, pin: &str) -> (bool, Option<Seen>) {
+        self.bench.eval();
+        let job = self.bench.is("job_valid");
+        let words = self.bench.get_wide::<11>("job");
+        let number = (words[9] >> 63 | words[10] << 1) as u32;
+        let [_, ask] = unpack(&self.bench.get_wide::<1>("mark"), [16, 1]);
+        let seen = if self.bench.is("fault_request_valid") {
+            Some(Seen::Fails)
+        } else if job && words[9] >> 62 & 1 != 0 {
+            Some(Seen::Again(number))
+        } else {
+            (self.bench.is("mark_valid") && ask != 0).then_some(Seen::Asks)
+        };
+        let taken = self.bench.is(pin);
+        self.bench.step();
+        self.bench.set("job_result_valid", job);
+        self.cycle += 1;
+        (taken, seen)
+    }
+
+    /// Offers this until it is taken, and lets some cycles pass.
+    fn offer(&mut self, pin: &str, words: &[u64]) {
+        self.bench.set_wide(pin, words);
+        self.bench.set(&format!("{pin}_valid"), true);
+        while !self.step(&format!("{pin}_ready")).0 {}
+        self.bench.set(&format!("{pin}_valid"), false);
+        for _ in 0..20 {
+            self.step("job_valid");
+        }
+    }
+
+    /// The answer of a get comes.
+    fn answer(&mut self, number: u32) {
+        let (pair, number) = (u64::from(self.pair), u64::from(number));
+        let claim = pack(&[(pair, 16), (number, 32), (0, 16), (0, 1)]);
+        self.offer("claim", &claim);
+        let success = u64::from(Status::Success.code());
+        let answered = pack(&[(pair, 16), (number, 32), (success, 8)]);
+        self.offer("answered", &answered);
+    }
+
+    /// The next time-out is over: what it does then, of which there is nothing before and nothing but what is told.
+    fn expect(&mut self, wanted: &[Seen]) {
+        let begin = self.cycle;
+        let next = loop {
+            if let (_, Some(seen)) = self.step("job_valid") {
+                break seen;
+            }
+            let waited = self.cycle - begin;
+            assert!(waited <= self.timeout + self.scan + 200, "{wanted:?}");
+        };
+        let waited = self.cycle - begin;
+        assert!(waited + 300 >= self.timeout, "{wanted:?} after {waited}");
+        let mut seen = vec![next];
+        for _ in 0..150 {
+            seen.extend(self.step("job_valid").1);
+        }
+        assert_eq!(seen, wanted);
+        if next != Seen::Fails {
+            self.offer("progress", &self.is_there());
+        }
+    }
+
+    /// So many time-outs are over, at each of which the peer is asked whether it is there.
+    fn is_patient(&mut self, timeouts: u8) {
+        (0..timeouts).for_each(|_| self.expect(&[Seen::Asks]));
+    }
+}
+
+/// A peer that has all and owes answers is asked whether it is there, and only for those that didn't come, and for nothing else, and in the end not again.
+fn owed_answers(size: &Size, rng: &mut ChaCha8Rng) {
+    let mut owed = Owed::new(size, rng, 2);
+    let [first, second, third] = owed.gets.map(Seen::Again);
+    owed.is_patient(ANSWER_TIMEOUTS - 1);
+    owed.expect(&[first, second, third]);
+    owed.is_patient(ANSWER_TIMEOUTS - 1);
+    owed.expect(&[first, second, third]);
+    owed.is_patient(ANSWER_TIMEOUTS - 2);
+    // An answer of one behind the first: that is lost, as it seems, and all tries are there again.
+    owed.answer(owed.gets[1]);
+    owed.expect(&[first, third]);
+    owed.is_patient(ANSWER_TIMEOUTS - 1);
+    owed.expect(&[first, third]);
+    owed.is_patient(2);
+    owed.answer(owed.gets[0]);
+    owed.is_patient(ANSWER_TIMEOUTS - 1);
+    owed.expect(&[third]);
+    owed.is_patient(ANSWER_TIMEOUTS - 1);
+    owed.expect(&[third]);
+    owed.is_patient(ANSWER_TIMEOUTS - 1);
+    owed.expect(&[Seen::Fails]);
+}
+
 /// A put comes while what the peer says waits for a message that is read again, so that its turn comes in vain. It goes when that has been read, though the peer
 /// has said nothing new.
 fn put_behind_waiting_progress(size: &Size, rng: &mut ChaCha8Rng) {
@@ -1837,6 +2070,11 @@ fn a_silent_peer_is_declared_after_its_time_outs_and_one_scan() {
 }
 
 #[test]
+fn a_peer_that_owes_answers_is_asked_whether_it_is_there_and_rarely_for_the_answers() {
+    for_sizes("send_queues", 1, owed_answers);
+}
+
+#[test]
 fn a_put_goes_when_the_message_in_front_of_it_is_cancelled() {
     for_sizes("send_queues", 1, put_behind_a_cancel);
 }
@@ -1865,6 +2103,7 @@ fn a_block_that_is_broken_is_noticed() {
         get_behind_a_window(&size, rng);
         put_behind_waiting_progress(&size, rng);
         silence(&size, rng);
+        owed_answers(&size, rng);
         traffic(&size, rng, 10_000, Break::None).for_each(drop);
     });
 }

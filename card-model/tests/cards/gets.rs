@@ -12,7 +12,7 @@ use abi::limits::EAGER_MAX;
 use abi::mailbox::PairState;
 use abi::request::{FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_INLINE, FLAG_READY, Opcode, SendRequest};
 use abi::status::Status;
-use abi::times::RETRY_LIMIT;
+use abi::times::{ANSWER_TIMEOUTS, RETRY_LIMIT};
 use abi::wire::{FRAME_REFUSED, FrameHeader, FrameType, HEADER_BYTES};
 use card_model::{Action, Break, CardSizes, InTurn, link::seal};
 use rand::seq::IndexedRandom;
@@ -106,6 +106,18 @@ impl Stage {
         for card in &mut self.net.cards {
             card.advance_to(next);
         }
+    }
+
+    /// What has ended after so many time-outs at most, as soon as something has.
+    fn ended_in_time(&mut self, timeouts: u8) -> Vec<(u32, Status)> {
+        for _ in 0..timeouts {
+            let ended = self.ended();
+            if !ended.is_empty() {
+                return ended;
+            }
+            self.pass_time();
+        }
+        self.ended()
     }
 
     /// A's buffers.
@@ -675,8 +687,8 @@ fn a_buffer_that_is_taken_away_before_the_answer_comes_is_not_written() {
     stage.get(3, FIRST, 8);
     drop(stage.answers());
     stage.net.cards[A].control(Operation::RegionClear, 0, &[]);
-    stage.pass_time();
-    assert_eq!(stage.ended(), [(3, Status::LocalProtection)]);
+    let told = stage.ended_in_time(ANSWER_TIMEOUTS + 1);
+    assert_eq!(told, [(3, Status::LocalProtection)]);
     assert_eq!(stage.state(A), PairState::Failed.code());
 }
 
@@ -719,8 +731,12 @@ fn a_lost_answer_is_asked_for_again_and_reads_anew() {
             assert_eq!(answers.iter().filter(|frame| is_answer(frame)).count(), 1);
             let others = answers.into_iter().filter(|frame| !is_answer(frame));
             stage.net.wires[A].extend(others);
-            assert_eq!(stage.ended(), [], "time {time}");
-            stage.pass_time();
+            // It is asked whether it is there, and it is; and then for the answer.
+            for _ in 0..ANSWER_TIMEOUTS {
+                assert_eq!(stage.counter(A, Counter::Timeouts), time);
+                assert_eq!(stage.ended(), [], "time {time}");
+                stage.pass_time();
+            }
         }
         let host_side = stage.host_side(B);
         host_side.fill_window(&mut stage.net.cards[B], FIRST, &[0x77; 8]);
@@ -728,9 +744,10 @@ fn a_lost_answer_is_asked_for_again_and_reads_anew() {
         let offset = EAGER_MAX as u64;
         let found = stage.host_side(A).bytes(&mut stage.net.cards[A], offset, 8);
         assert_eq!(found, [0x77; 8]);
-        // The message behind it comes again with it, and is dropped.
+        // The message behind it, which the peer has, doesn't come again.
         assert_eq!(stage.counter(A, Counter::Timeouts), lost);
-        assert_eq!(stage.counter(B, Counter::Duplicates), 2 * lost);
+        assert_eq!(stage.counter(A, Counter::Repeats), lost);
+        assert_eq!(stage.counter(B, Counter::Duplicates), lost);
     }
 }
 
@@ -739,7 +756,7 @@ fn never_answered(broken: Break, loses: bool) -> Vec<(u32, Status)> {
     let mut stage = Stage::new(broken);
     stage.get(1, FIRST, 8);
     let mut first = true;
-    for _ in 0..=2 * RETRY_LIMIT {
+    for _ in 0..ANSWER_TIMEOUTS * (RETRY_LIMIT + 2) {
         let answers = stage.answers();
         let passes = |frame: &Vec<u8>| !is_answer(frame) || (!loses && !first);
         stage.net.wires[A].extend(answers.into_iter().filter(passes));
@@ -757,10 +774,96 @@ fn never_answered(broken: Break, loses: bool) -> Vec<(u32, Status)> {
 fn a_get_that_is_never_answered_fails_its_pair_after_the_last_try() {
     let failed = vec![(1, Status::PeerFailed)];
     assert_eq!(never_answered(Break::None, true), failed);
+    let broken = never_answered(Break::AnswersAskedForEver, true);
+    assert_ne!(broken, failed, "that it never ends is noticed");
     let told = never_answered(Break::None, false);
     assert_eq!(told, successes(1..2));
     let broken = never_answered(Break::GetAnsweredOnce, false);
     assert_ne!(broken, told, "it is noticed if it isn't answered again");
+}
+
+/// Gets, and a message and a put between them, that the peer has, and whose answers are held back for longer than a time-out; of some of them that many. How often
+/// something was given again, and what has ended.
+fn held_back(broken: Break, timeouts: u8, comes: &[usize]) -> (u32, Vec<(u32, Status)>) {
+    let mut stage = Stage::new(broken);
+    let writes = stage.grant(6, FIRST, END, |grant| grant.rights = RIGHT_REMOTE_WRITE);
+    stage.get(0, FIRST, 8);
+    stage.message(1);
+    stage.get(2, FIRST + 8, 8);
+    stage.put(3, writes, 0x2000);
+    stage.get(4, FIRST + 16, 8);
+    let (answers, others): (Vec<_>, Vec<_>) = stage
+        .answers()
+        .into_iter()
+        .partition(|frame| is_answer(frame));
+    assert_eq!(answers.len(), 3);
+    stage.net.wires[A].extend(others);
+    stage.net.wires[A].extend(comes.iter().map(|&at| answers[at].clone()));
+    let mut ended = stage.ended();
+    for _ in 0..timeouts {
+        if stage.net.cards[A].next_time().is_some() {
+            stage.pass_time();
+        }
+        ended.extend(stage.ended());
+    }
+    let again = stage.counter(A, Counter::Repeats);
+    stage.net.wires[A].extend(answers);
+    ended.extend(stage.ended());
+    assert_eq!(stage.state(A), PairState::Connected.code());
+    (again, ended)
+}
+
+#[test]
+fn a_get_that_the_peer_has_is_not_asked_for_again_while_its_answer_may_be_on_its_way() {
+    let all = successes(0..5);
+    for timeouts in 0..ANSWER_TIMEOUTS {
+        let told = held_back(Break::None, timeouts, &[]);
+        assert_eq!(told, (0, all.clone()));
+        let broken = held_back(Break::AnswersAskedTooSoon, timeouts, &[]);
+        assert_eq!(broken != told, timeouts > 0, "it is noticed");
+    }
+    // Then it is, and nothing else is.
+    assert_eq!(held_back(Break::None, ANSWER_TIMEOUTS, &[]), (3, all));
+}
+
+#[test]
+fn an_answer_that_is_overtaken_is_asked_for_at_the_first_time_out() {
+    for (comes, again) in [(1, 2), (2, 2)] {
+        assert_eq!(held_back(Break::None, 0, &[comes]).0, 0);
+        assert_eq!(
+            held_back(Break::None, 1, &[comes]),
+            (again, successes(0..5))
+        );
+    }
+    // Of the first it isn't: nothing has been overtaken.
+    assert_eq!(held_back(Break::None, 1, &[0]), (0, successes(0..5)));
+}
+
+/// The peer dies when it has acknowledged a get and not answered it.
+#[test]
+fn a_peer_that_dies_with_a_get_is_declared_as_soon_as_one_that_dies_before() {
+    let mut stage = Stage::new(Break::None);
+    stage.get(1, FIRST, 8);
+    // What is behind it is acknowledged by a frame of its own.
+    stage.message(2);
+    let answers = stage.answers();
+    let others = answers.into_iter().filter(|frame| !is_answer(frame));
+    stage.net.wires[A].extend(others);
+    stage.run_card(A);
+    while let Some(frame) = stage.net.wires[A].pop_front() {
+        stage.net.cards[A].frame_in(frame);
+    }
+    for asked in 0..=u32::from(RETRY_LIMIT) {
+        stage.run_card(A);
+        stage.net.wires[B].clear();
+        assert_eq!(stage.told(), []);
+        assert_eq!(stage.counter(A, Counter::CreditAsks), asked);
+        stage.pass_time();
+    }
+    stage.run_card(A);
+    let failed = [1, 2].map(|number| (number, Status::PeerFailed));
+    assert_eq!(stage.told(), failed);
+    assert_eq!(stage.counter(A, Counter::Repeats), 0);
 }
 
 /// An answer of B's to a get of A's, changed.

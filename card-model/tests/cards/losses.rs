@@ -6,7 +6,7 @@ use abi::control::{Counter, GRANT_ONE_SHOT, Operation, PairReport, RIGHT_REMOTE_
 use abi::event::Cause;
 use abi::mailbox::PairState;
 use abi::status::Status;
-use abi::times::RETRY_LIMIT;
+use abi::times::{ANSWER_TIMEOUTS, RETRY_LIMIT};
 use abi::wire::{FRAME_GAP, FrameHeader, FrameType};
 use card_model::{Break, InTurn};
 use rand::{Rng, SeedableRng};
@@ -185,8 +185,10 @@ impl<F: FnMut(&Sight) -> Fate> Line<F> {
     fn run(&mut self) {
         self.settle();
         let credits = |line: &Self| [A, B].map(|card| line.net.cards[card].credits(PAIR));
+        // Answers of gets are waited for the longest.
+        let most = ANSWER_TIMEOUTS * (RETRY_LIMIT + 1);
         let (mut before, mut still) = (credits(self), 0);
-        while let Some(next) = self.next_time().filter(|_| still < 3 * RETRY_LIMIT) {
+        while let Some(next) = self.next_time().filter(|_| still < most) {
             self.advance_to(next);
             let now = credits(self);
             still = if now == before { still + 1 } else { 0 };

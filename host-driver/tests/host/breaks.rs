@@ -98,6 +98,8 @@ fn noticed_by(broken: Break) -> fn() {
             gets::a_get_that_may_not_be_ends_once_as_that_and_the_pair_goes_on
         }
         Break::GetOffsetIgnored => gets::a_get_of_any_length_reads_what_is_granted,
+        Break::AnswersAskedTooSoon => gets::a_peer_that_answers_late_is_asked_for_nothing_again,
+        Break::AnswersAskedForEver => gets::a_peer_that_has_a_get_and_never_answers_has_failed,
         Break::GetAnsweredOnce => gets::what_is_posted_behind_a_get_goes_and_completes_behind_it,
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::common::{PATIENCE, able_options};
 use crate::lent::{CANCEL, GRANTED, LENGTH, Lent, is};
+use abi::times::{ACKNOWLEDGE_TIMEOUT, ANSWER_TIMEOUTS, RETRY_LIMIT};
 use abi::wire::FrameType;
 use host_driver::{
     Access, Buffer, Get, Group, MessageSet, PostError, Put, RemoteKey, RemoteRights, Request,
@@ -586,6 +587,58 @@ pub fn a_get_that_can_not_be_posted_is_refused_with_its_buffer() {
     let refused = refused.expect_err("the card has no gets");
     assert_eq!(refused.error, PostError::Unsupported);
     assert_eq!(refused.buffer[..], *b"mine");
+}
+
+/// Keeps the answers back, as a peer does that has those of many others to give first, until the pair has asked three times whether it is there.
+#[test]
+pub fn a_peer_that_answers_late_is_asked_for_nothing_again() {
+    let mut stage = Stage::new(4);
+    let gets = stage.count(FrameType::Get);
+    let (mut held, mut asks) = (Vec::new(), 0);
+    stage.fabric.tap(move |frame, out| {
+        asks += usize::from(is(&frame.bytes, FrameType::Ask));
+        match is(&frame.bytes, FrameType::GetAnswer) && asks < 3 {
+            true => held.push(frame),
+            false => out.push(frame),
+        }
+        if asks >= 3 {
+            out.append(&mut held);
+        }
+    });
+    stage.get(1, GRANTED.start, 6000);
+    stage.message(2);
+    stage.has_read(1, GRANTED.start, 6000);
+    stage.ends(2, WcStatus::Success);
+    stage.receive(2);
+    assert_eq!(gets.load(Ordering::Relaxed), 6, "one of each part");
+    stage.all_has_ended();
+}
+
+#[test]
+pub fn a_peer_that_has_a_get_and_never_answers_has_failed() {
+    let mut stage = Stage::new(4);
+    let gets = stage.count(FrameType::Get);
+    stage.fabric.tap(|frame, out| {
+        if !is(&frame.bytes, FrameType::GetAnswer) {
+            out.push(frame);
+        }
+    });
+    stage.get(1, GRANTED.start, 100);
+    let before = stage.a.device.now();
+    let ended = loop {
+        match stage.a.cq.wait(2_000_000) {
+            Err(WaitError::Interrupted) => {}
+            ended => break ended.expect("it ends"),
+        }
+    };
+    assert_eq!((ended.wr_id, ended.status), (1, WcStatus::PeerFailed));
+    let asked = u64::from(RETRY_LIMIT) + 1;
+    assert_eq!(gets.load(Ordering::Relaxed), asked);
+    let timeouts = u64::from(ANSWER_TIMEOUTS) * asked;
+    let waited = stage.a.device.now() - before;
+    let least = timeouts * u64::from(ACKNOWLEDGE_TIMEOUT);
+    assert!((least..3 * least).contains(&waited), "{waited} cycles");
+    assert_eq!((stage.a.cq.outstanding(), stage.a.cq.strays()), (0, 0));
 }
 
 /// Gets and puts of any length and messages in turn, over wires that lose frames, with time-outs among them.

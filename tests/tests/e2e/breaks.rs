@@ -85,6 +85,8 @@ fn noticed_by(broken: Break) -> Option<fn()> {
         Break::GetOffsetIgnored => {
             gets::a_get_reads_what_was_granted_at_any_length_and_alignment_and_writes_its_buffer_only
         }
+        Break::AnswersAskedTooSoon => gets::a_get_whose_answer_comes_late_is_not_asked_for_again,
+        Break::AnswersAskedForEver => gets::a_peer_that_has_a_get_and_never_answers_fails,
         Break::GetAnsweredOnce => gets::a_get_whose_answer_is_lost_is_answered_again,
         Break::GetEndsUnanswered => gets::an_answer_that_comes_late_or_twice_writes_nothing,
         Break::RemoteTagIgnored | Break::HolderIgnored | Break::PartIgnored => {

@@ -252,6 +252,72 @@ fn a_get_that_is_lost_goes_again() {
     over_a_wire_that_loses(FrameType::Get, 505);
 }
 
+/// Keeps the answers back until the pair has asked so often whether its peer is there.
+fn answers_behind_asks(most: usize) -> impl FnMut(Passing, &mut Vec<Passing>) + Send {
+    let (mut held, mut asks) = (Vec::new(), 0);
+    move |passing, out: &mut Vec<Passing>| {
+        asks += usize::from(is(&passing, FrameType::Ask));
+        match is(&passing, FrameType::GetAnswer) && asks < most {
+            true => held.push(passing),
+            false => out.push(passing),
+        }
+        if asks >= most {
+            out.append(&mut held);
+        }
+    }
+}
+
+/// A peer that has the gets of many others in front answers late: it is asked whether it is there, and for nothing that it has.
+#[test]
+pub(crate) fn a_get_whose_answer_comes_late_is_not_asked_for_again() {
+    let wires = || Wires::tapped(LinkFilter::ALL, answers_behind_asks(3));
+    both_over("tiny", 2, 509, wires, |host| {
+        let mut me = Side::open(&host);
+        let (window, key) = lend(&me, RemoteRights::READ);
+        let all = fill(&me, window.as_ref());
+        if me.rank() == 1 {
+            for k in 0..4 {
+                get(&mut me, k, key, 100 * k as usize, 700);
+            }
+            for k in 0..4 {
+                has_read(&mut me, k, &all[100 * k as usize..][..700]);
+            }
+            assert_eq!(me.count(Counter::Repeats), 0);
+            assert_eq!(me.count(Counter::Timeouts), 0);
+            assert!(me.count(Counter::CreditAsks) >= 3);
+        }
+        me.meet();
+        me.finish();
+    });
+}
+
+/// Loses each answer.
+fn no_answer() -> impl FnMut(Passing, &mut Vec<Passing>) + Send {
+    move |passing, out: &mut Vec<Passing>| {
+        if !is(&passing, FrameType::GetAnswer) {
+            out.push(passing);
+        }
+    }
+}
+
+#[test]
+pub(crate) fn a_peer_that_has_a_get_and_never_answers_fails() {
+    let wires = || Wires::tapped(LinkFilter::ALL, no_answer());
+    both_over("tiny", 2, 510, wires, |host| {
+        let mut me = Side::open(&host);
+        let (window, key) = lend(&me, RemoteRights::READ);
+        fill(&me, window.as_ref());
+        if me.rank() == 1 {
+            get(&mut me, 1, key, 0, 100);
+            let done = me.completion();
+            assert_eq!((done.wr_id, done.status), (1, WcStatus::PeerFailed));
+            let buffer = done.buffer.expect("as posted");
+            assert!(buffer.iter().all(|byte| *byte == BLANK));
+        }
+        me.meet();
+    });
+}
+
 /// Keeps the first answer back until a second one has gone, and then brings it twice.
 fn late_answer() -> impl FnMut(Passing, &mut Vec<Passing>) + Send {
     let mut held: Option<Passing> = None;

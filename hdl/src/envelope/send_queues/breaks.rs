@@ -138,9 +138,8 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("gap_unheard").force::<SendQueues>("hears_gap", "false"),
         // A peer isn't told that a request of it is missing.
         Break::new("gap_untold").force::<SendQueues>("tells_gap", "false"),
-        // A pair goes back to the second of its unacknowledged sends.
-        Break::new("first_passed_over")
-            .force::<SendQueues>("back_to", "weighed.q.acknowledged + 1"),
+        // A pair goes back to the second of those that the peer misses.
+        Break::new("first_passed_over").force::<SendQueues>("back_to", "weighed.q.safe + 1"),
         // What Gather holds of a pair that goes back isn't dropped: it would come before the sends that are given again.
         Break::new("goes_back_without_dropping").force_if::<SendQueues>(
             "dropped.valid",
@@ -227,6 +226,28 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("message_needs_no_place")
             .force::<Credit>("has_one", "in_use < bit_cast::<8, 5>(source.granted)")
             .force::<Credit>("has_two", "in_use + 1 < bit_cast::<8, 5>(source.granted)"),
+        // What the peer has is asked for again at the first time-out.
+        Break::new("answers_asked_too_soon").force::<SendQueues>("asks_again", "owes_answers"),
+        // An answer that is lost isn't asked for again.
+        Break::new("answers_never_asked").force::<SendQueues>("asks_again", "false"),
+        // That an answer was overtaken means nothing.
+        Break::new("overtaken_means_nothing")
+            .force::<SendQueues>("asks_again", "owes_answers & (source.q.quiet == 7)"),
+        // A peer that says that it is there may owe an answer for ever.
+        Break::new("answers_asked_for_ever")
+            .force::<SendQueues>("last_try", "source.q.tries >= source.q.retry_limit"),
+        // A peer that owes answers and says that it is there isn't heard.
+        Break::new("life_unheard").force_if::<SendQueues>(
+            "asks",
+            "is_dry",
+            "weighing.q == Step::Progress",
+        ),
+        // An answer isn't taken for a sign of life if it ends nothing.
+        Break::new("answer_is_no_life").force::<SendQueues>("hears_answer", "false"),
+        // With the gets that wait for answers all is given again that stands between them.
+        Break::new("nothing_passed_over").force::<SendQueues>("passed_over", "false"),
+        // The gets that wait are passed over, too.
+        Break::new("all_passed_over").force::<SendQueues>("passed_over", "behind_turn.get_bit(7)"),
         // What the peer has acknowledged is given again.
         Break::new("acknowledged_repeated").force::<SendQueues>("passes_turn", "false"),
     ]

@@ -19,7 +19,7 @@ use crate::config::JOBS;
 use crate::prelude::*;
 use crate::types::Progress;
 use abi::limits::MAX_CREDITS;
-use abi::times::{RETRY_LIMIT_MOST, TIMEOUT_LOG2_MOST};
+use abi::times::{ANSWER_TIMEOUTS, RETRY_LIMIT_MOST, TIMEOUT_LOG2_MOST};
 
 /// What a get may end with but `Success`, as the two bits that are kept of it.
 pub(super) const REMOTE_ACCESS: u64 = 1;
@@ -35,11 +35,11 @@ const _: () = assert!(
 );
 const _: () = assert!(JOBS < 1 << 5 && MAX_CREDITS < 1 << 5, "widths below");
 const _: () = assert!(
-    TIMEOUT_LOG2_MOST < 1 << 5 && RETRY_LIMIT_MOST < 1 << 4,
+    TIMEOUT_LOG2_MOST < 1 << 5 && RETRY_LIMIT_MOST < 1 << 4 && ANSWER_TIMEOUTS <= 1 << 3,
     "widths below"
 );
 
-/// What is known of a pair: 363 bits, and eleven block memories side by side have 396.
+/// What is known of a pair: 372 bits, and eleven block memories side by side have 396.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub(super) struct Source {
     pub connected: Bit,
@@ -89,8 +89,16 @@ pub(super) struct Source {
     pub ends_high: Bits<16>,
     /// Credits that came back.
     pub returned: Bits<32>,
-    /// When something last became unacknowledged or acknowledged, the pair last got into the queue of turns, or the peer was asked.
+    /// When something last became unacknowledged or acknowledged, an answer came, the pair last got into the queue of turns, or the peer was asked.
     pub since: Bits<32>,
+    /// Time-outs since an answer last came or was asked for again, in which the peer had all and owed answers.
+    pub quiet: Bits<3>,
+    /// Times that answers were asked for again since one last came.
+    pub asked_again: Bits<4>,
+    /// An answer has come of a get behind the first that waits for one.
+    pub overtaken: Bit,
+    /// It goes back for answers, and not for what the peer misses.
+    pub for_answers: Bit,
 }
 
 /// What follows from a pair's word, and from what is offered to it: a cycle old.
@@ -102,10 +110,13 @@ pub(super) struct Weighed {
     pub own: Bit,
     /// It is connected, and neither has failed nor is about to.
     pub sound: Bit,
-    /// It is sound, and nothing has moved for the time-out; and then, whether its peer or its wire owes something, or it is to ask for credit.
+    /// It is sound, and nothing has moved for the time-out; and then, whether its peer or its wire owes something, or the peer is to be asked.
     pub late: Bit,
     pub silent: Bit,
     pub asks: Bit,
+    /// The peer has all that has left, and owes answers; and these are to be asked for again.
+    pub owes_answers: Bit,
+    pub asks_again: Bit,
     /// It hasn't failed, and a send of it can't be read again.
     pub unreadable: Bit,
     /// It has tried so often that the next time-out fails it.
@@ -114,6 +125,8 @@ pub(super) struct Weighed {
     pub goes_back: Bit,
     /// and there is a send that hasn't been given again.
     pub repeats_left: Bit,
+    /// That needn't be: the peer has the send, and no answer of it is asked for.
+    pub passed_over: Bit,
     /// The peer's numbers pass the send that is given next.
     pub passes_turn: Bit,
     /// Its run is full.
@@ -159,6 +172,8 @@ pub(super) struct Credit {
     /// Sends that have left, or will whatever happens.
     pub sent: Signal<Out, Bits<32>>,
     pub unacknowledged: Signal<Out, Bits<8>>,
+    /// Those of them that aren't safe.
+    pub on_their_way: Signal<Out, Bits<8>>,
     pub in_use: Signal<Out, Bits<8>>,
     /// A message may be given, and one more behind it.
     pub has_one: Signal<Out, Bit>,
@@ -192,8 +207,6 @@ pub(super) struct Credit {
     credits_fit: Signal<Local, Bit>,
     ahead: Signal<Local, Bits<32>>,
     credit_ahead: Signal<Local, Bits<32>>,
-    // Sends that have left and aren't safe.
-    on_their_way: Signal<Local, Bits<8>>,
     // What is safe and not returned: before the peer's frame, and if all that it says is so.
     room_before: Signal<Local, Bits<8>>,
     room_after: Signal<Local, Bits<8>>,

@@ -4,8 +4,9 @@
 //!   left ──► open, awaited ── claim ──► open ── answered ──► its outcome is kept, until the send ends
 //! ```
 //!
-//! A get ends when its answer is in its buffer, and so do the sends in front of which it stands. So the sends of a pair that are safe at the peer end up to
-//! the first open get, and one that goes back begins there: the get is asked for again. Its answer is claimed once: no two are on their way to one buffer.
+//! A get ends when its answer is in its buffer, and so do the sends in front of which it stands. So the sends of a pair that are safe at the peer end up to the
+//! first open get. Its answer is claimed once: no two are on their way to one buffer. What has no answer for long is asked for again (`go_back.rs`); an
+//! answer of whichever get is a sign that the peer's Responder works, and the pair waits anew.
 //!
 //! Four bits for each of the latest `MAX_CREDITS` numbers say all this, at the place that the lowest bits of the number name: that many sends of a pair are
 //! unacknowledged at most.
@@ -58,6 +59,7 @@ impl SendQueues {
 
     /// The answer is in its buffer, or won't be. That of a get whose payloads are being read again waits, since it would end what is read.
     pub(super) fn take_answer(&mut self) {
+        self.hears_answer.next = false;
         self.outcome.next = 0.into();
         if self.answered.data.val().status == Status::RemoteAccess {
             self.outcome.next = REMOTE_ACCESS;
@@ -77,6 +79,8 @@ impl SendQueues {
         if self.is_answered.val() & self.weighed.q.val().is_open {
             self.write.next = true;
             self.ends_safe.next = true;
+            self.hears_answer.next = true;
+            self.source_next.next.overtaken = true;
             self.source_next.next.open = self.source.q.val().open & !self.answered_bit.val();
             self.source_next.next.ends_low =
                 self.source.q.val().ends_low & !self.answered_bit.val();

@@ -1,14 +1,21 @@
-//! When a pair goes back to the first send that isn't acknowledged.
+//! When a pair goes back, to which send, and when it asks its peer instead.
 //!
 //! ```text
-//!   report of a gap ─┐
-//!   time-out ────────┴─► `turn` is the first that isn't acknowledged ──► the queue of turns
-//!                   └──► failed, if it has gone back too often and heard of nothing
+//!   report of a gap ──────────────┐
+//!   time-out, some aren't safe ───┴─► `turn` is the first that isn't safe ─────────────────┬─► the queue of turns
+//!   time-out, all are safe and answers are missing                                         │
+//!      ├─ for the eighth time, or one was overtaken ─► `turn` is the first get without one ┘
+//!      └─ else ─► the peer is asked whether it is there
+//!   each of these ─► failed, if it has done so too often and heard of nothing
 //! ```
 //!
-//! A pair that goes back gives its unacknowledged sends again, in order, before any other. What Gather holds of it is dropped: all that has
-//! left is given again, and so is what is answered meanwhile. The payload is read again. So a send that is being given again doesn't end: what the peer
-//! says, and the pair's fault, wait for the answers of its jobs.
+//! A pair that goes back gives its sends from there on again, in order, before any other. What Gather holds of it is dropped: all that has
+//! left is given again, and so is what is answered meanwhile. What the peer has is passed over, unless it is a get whose answer is asked for again. The payload
+//! is read again. So a send that is being given again doesn't end: what the peer says, and the pair's fault, wait for the answers of its jobs.
+//!
+//! **Answers.** A peer that has a get may have those of all its pairs to answer first. Asking it again for what it has would only make that longer. That it is there
+//! it says when it is asked, and that clears the count of tries. Only an answer clears `quiet` and `asked_again`: so a peer that says that it is there and
+//! never answers is failed, too.
 
 use super::{SendQueues, Step};
 use crate::prelude::*;
@@ -31,12 +38,17 @@ impl SendQueues {
         }
         self.goes_back.next = false;
         self.tries_again.next = false;
+        self.back_to.next = self.weighed.q.val().safe;
         // It waits from when the scan came due, not from when it was looked at: else a time-out of whole scans would be over a few cycles after
         // the scan has passed, and be noticed by the next.
         self.last_tick.next = self.now.q.val() & TICKS;
         if (self.deciding.q.val() == Step::Scan) & self.weighed.q.val().late {
             self.tries_again.next = self.weighed.q.val().silent | self.weighed.q.val().asks;
-            self.goes_back.next = !self.all_safe.val();
+            self.goes_back.next = (self.weighed.q.val().silent & !self.all_safe.val())
+                | self.weighed.q.val().asks_again;
+            if self.weighed.q.val().asks_again {
+                self.back_to.next = self.source.q.val().acknowledged;
+            }
         }
         if self.hears_gap.val() {
             self.tries_again.next = true;
@@ -51,10 +63,19 @@ impl SendQueues {
                 self.write.next = true;
                 self.source_next.next.since = self.last_tick.val();
                 self.source_next.next.tries = self.tries.val();
+                if (self.deciding.q.val() == Step::Scan) & self.weighed.q.val().owes_answers {
+                    self.source_next.next.quiet = self.source.q.val().quiet + 1;
+                }
             }
         }
         if self.goes_back.val() {
             self.source_next.next.turn = self.back_to.val();
+            self.source_next.next.for_answers = self.weighed.q.val().asks_again;
+            if self.weighed.q.val().asks_again {
+                self.source_next.next.quiet = 0.into();
+                self.source_next.next.asked_again = self.source.q.val().asked_again + 1;
+                self.source_next.next.overtaken = false;
+            }
             self.push.next = !self.source.q.val().queued;
             self.dropped.valid.next = true;
             self.dropped.data.next = self.pair.q.val();

@@ -30,8 +30,8 @@
 //! the order of the jobs. A frame gets its number when it begins, so a job that is refused leaves no hole; its send is taken out of the run, and those behind
 //! it move up.
 //!
-//! A pair goes back to its first unacknowledged send when its peer misses one or is silent (`go_back.rs`): those that have left are given again before any
-//! other, with their numbers.
+//! A pair goes back to its first send that isn't safe when its peer misses one or is silent (`go_back.rs`): those that have left are given again before any
+//! other, with their numbers. For answers that don't come it goes back to the first get that waits for one, and gives again only gets that do.
 //!
 //! A fault completes all that the pair has, except jobs that are given for the first time: their buffers may still be read, so they complete when they are
 //! answered. It waits for the answers of those that are given again, and `PairClear` for all; neither waits for the wire.
@@ -167,11 +167,11 @@ pub struct SendQueues {
     pub control_result: Signal<Out, Bits<64>>,
     /// With the three pulses that follow: the pair.
     pub count_pair: Signal<Out, Bits<16>>,
-    /// Pulse: a pair had no acknowledgement for its time-out.
+    /// Pulse: a pair had no acknowledgement for its time-out, or no answer for [`ANSWER_TIMEOUTS`](abi::times::ANSWER_TIMEOUTS).
     pub count_timeouts: Signal<Out, Bit>,
     /// Pulse: a send is given again.
     pub count_repeats: Signal<Out, Bit>,
-    /// Pulse: a pair asks its peer what credit there is.
+    /// Pulse: a pair asks its peer what credit there is, whether it is there, or, with `count_timeouts`, for answers again.
     pub count_asks: Signal<Out, Bit>,
     /// Pulse: a send is refused as malformed.
     pub count_invalid_requests: Signal<Out, Bit>,
@@ -318,6 +318,9 @@ pub struct SendQueues {
     is_back: Signal<Local, Bit>,
     repeats_left: Signal<Local, Bit>,
     passes_turn: Signal<Local, Bit>,
+    behind_turn: Signal<Local, Bits<8>>,
+    turn_bit: Signal<Local, Bits<16>>,
+    passed_over: Signal<Local, Bit>,
     held: Signal<Local, Bits<8>>,
     full: Signal<Local, Bit>,
     /// Some of the pair are being given again.
@@ -342,6 +345,7 @@ pub struct SendQueues {
     takes_claim: Signal<Local, Bit>,
     outcome: Signal<Local, Bits<2>>,
     is_answered: Signal<Local, Bit>,
+    hears_answer: Signal<Local, Bit>,
     /// What has ended at the peer's or the answer's word ends here.
     ends_safe: Signal<Local, Bit>,
 
@@ -378,6 +382,9 @@ pub struct SendQueues {
     late: Signal<Local, Bit>,
     silent: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
+    is_dry: Signal<Local, Bit>,
+    owes_answers: Signal<Local, Bit>,
+    asks_again: Signal<Local, Bit>,
     answers: Signal<Local, Bit>,
     /// A frame of a peer was the last thing chosen: others go first.
     progress_last: Reg<Bit>,

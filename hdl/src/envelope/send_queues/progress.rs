@@ -16,7 +16,6 @@ impl SendQueues {
         self.answers.next = self.progress.data.val().ask;
         self.tells_gap.next = self.progress.data.val().misses;
         self.hears_gap.next = false;
-        self.back_to.next = self.source.q.val().acknowledged;
         if (self.deciding.q.val() == Step::Progress) & !self.heard.val() {
             // A send whose payload is being read again doesn't end.
             self.progress_waits.d.next = true;
@@ -48,11 +47,10 @@ impl SendQueues {
                     & self.source.q.val().count.any())
                     | self.weighed.q.val().goes_back)
                     & !self.source.q.val().queued;
-                self.back_to.next = self.weighed.q.val().acknowledged;
                 // A round that is under way gives the missing one again.
                 self.hears_gap.next = self.progress.data.val().gap
                     & !self.weighed.q.val().goes_back
-                    & (self.weighed.q.val().acknowledged != self.weighed.q.val().sent);
+                    & (self.weighed.q.val().safe != self.weighed.q.val().sent);
                 if self.weighed.q.val().hears_more | self.weighed.q.val().asks {
                     self.source_next.next.tries = 0.into();
                 }
@@ -71,9 +69,14 @@ impl SendQueues {
             if self.weighed.q.val().passes_turn {
                 self.source_next.next.turn = self.weighed.q.val().acknowledged;
             }
-            if self.weighed.q.val().ends_some {
+            if self.weighed.q.val().ends_some | self.hears_answer.val() {
                 self.source_next.next.since = self.now.q.val();
                 self.source_next.next.tries = 0.into();
+                self.source_next.next.quiet = 0.into();
+                self.source_next.next.asked_again = 0.into();
+            }
+            if self.weighed.q.val().ends_some {
+                self.source_next.next.overtaken = false;
                 self.walks.next = true;
                 self.walk_sent.next = self.weighed.q.val().newly;
                 self.for_fault.d.next = false;
@@ -103,8 +106,9 @@ impl SendQueues {
                 self.source_next.next.unreadable = false;
             }
             if self.weighed.q.val().late {
-                if self.weighed.q.val().silent {
+                if self.weighed.q.val().silent | self.weighed.q.val().asks_again {
                     self.count_timeouts.next = true;
+                    self.count_asks.next = self.weighed.q.val().asks_again;
                 } else if self.weighed.q.val().asks & !self.weighed.q.val().last_try {
                     self.mark_pending.d.next = true;
                     self.mark_held.d.next = Mark {

@@ -45,10 +45,12 @@ impl SendQueues {
             }
             if self.goes_on.val() & self.weighed.q.val().repeats_left {
                 self.source_next.next.turn = self.source.q.val().turn + 1;
-                self.source_next.next.repeats = self.source.q.val().repeats + 1;
-                self.count_repeats.next = true;
-                self.gives.next = true;
                 self.push.next = true;
+                if !self.weighed.q.val().passed_over {
+                    self.source_next.next.repeats = self.source.q.val().repeats + 1;
+                    self.count_repeats.next = true;
+                    self.gives.next = true;
+                }
             }
             if self.goes_on.val()
                 & self.is_first.val()

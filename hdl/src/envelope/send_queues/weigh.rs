@@ -4,7 +4,7 @@ use super::credit::Weighed;
 use super::{SendQueues, Step};
 use crate::prelude::*;
 use abi::limits::EAGER_MAX;
-use abi::times::DOUBLINGS;
+use abi::times::{ANSWER_TIMEOUTS, DOUBLINGS};
 
 const _: () = assert!(DOUBLINGS < 1 << 2);
 
@@ -49,24 +49,40 @@ impl SendQueues {
             & self.source.q.val().timeout_log2.any()
             & self.timeouts_over.val().any();
         self.is_unreadable.next = self.source.q.val().unreadable & !self.source.q.val().failed;
-        self.last_try.next = self.source.q.val().tries >= self.source.q.val().retry_limit;
         self.is_back.next = self.source.q.val().turn != self.source.q.val().taken;
         self.repeats_left.next =
             self.is_back.val() & (self.source.q.val().turn != self.credit.sent.val());
+        // No two of the numbers are further apart than `MAX_SENDS`.
+        self.behind_turn.next =
+            self.source.q.val().turn.get_bits::<8>(0) - self.source.q.val().safe.get_bits::<8>(0);
+        self.turn_bit.next = bits::<16>(1) << self.source.q.val().turn.get_bits::<4>(0);
+        self.passed_over.next = self.behind_turn.val().get_bit(7)
+            & !(self.source.q.val().for_answers
+                & (self.source.q.val().awaited & self.turn_bit.val()).any());
         self.passes_turn.next = self.credit.passes_turn.val();
         self.held.next = self.source.q.val().taken.get_bits::<8>(0)
             - self.source.q.val().acknowledged.get_bits::<8>(0)
             + self.source.q.val().count;
         self.full.next = self.held.val() > bit_cast::<8, 6>(self.source.q.val().last);
-        self.silent.next = self.credit.unacknowledged.val().any()
-            | (self.source.q.val().queued
+        self.silent.next = self.credit.on_their_way.val().any()
+            | (!self.credit.unacknowledged.val().any()
+                & self.source.q.val().queued
                 & self.source.q.val().count.any()
                 & !self.source.q.val().given.any());
+        // A peer that has all may have others to answer first: it is asked whether it is there, and for the answers again when that has gone on for long.
+        self.owes_answers.next =
+            self.credit.unacknowledged.val().any() & !self.credit.on_their_way.val().any();
+        self.asks_again.next = self.owes_answers.val()
+            & (self.source.q.val().overtaken | (self.source.q.val().quiet == ANSWER_TIMEOUTS - 1));
+        self.last_try.next = (self.source.q.val().tries >= self.source.q.val().retry_limit)
+            | (self.asks_again.val()
+                & (self.source.q.val().asked_again >= self.source.q.val().retry_limit));
         // Messages wait for credit and none is on its way (a put that is first is in the queue of turns): should the frame that returned it have been lost, nothing else would tell.
-        self.asks.next = self.source.q.val().count.any()
+        self.is_dry.next = self.source.q.val().count.any()
             & (self.source.q.val().taken == self.source.q.val().acknowledged)
             & !self.credit.has_one.val()
             & !(self.source.q.val().may_put & self.source.q.val().queued);
+        self.asks.next = self.is_dry.val() | self.owes_answers.val();
         self.too_long.next = self.request.val().length > EAGER_MAX;
         self.weighed.d.next = Weighed {
             in_range: self.in_range.val(),
@@ -75,10 +91,13 @@ impl SendQueues {
             late: self.late.val(),
             silent: self.silent.val(),
             asks: self.asks.val(),
+            owes_answers: self.owes_answers.val(),
+            asks_again: self.asks_again.val(),
             unreadable: self.is_unreadable.val(),
             last_try: self.last_try.val(),
             goes_back: self.is_back.val(),
             repeats_left: self.repeats_left.val(),
+            passed_over: self.passed_over.val(),
             passes_turn: self.passes_turn.val(),
             full: self.full.val(),
             too_long: self.too_long.val(),
