@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use soft_card::SoftOptions;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What a buffer has in it to which nothing was written.
 const BLANK: u8 = 0x5a;
@@ -589,14 +589,19 @@ pub fn a_get_that_can_not_be_posted_is_refused_with_its_buffer() {
     assert_eq!(refused.buffer[..], *b"mine");
 }
 
-/// Keeps the answers back, as a peer does that has those of many others to give first, until the pair has asked three times whether it is there.
+/// Keeps the answers back, as a peer does that has those of many others to give first, until the pair has asked three times whether it is there: it has all then,
+/// and nothing goes again.
 #[test]
 pub fn a_peer_that_answers_late_is_asked_for_nothing_again() {
     let mut stage = Stage::new(4);
-    let gets = stage.count(FrameType::Get);
+    let gets = Arc::new(AtomicU64::new(0));
+    let counts = Arc::clone(&gets);
     let (mut held, mut asks) = (Vec::new(), 0);
     stage.fabric.tap(move |frame, out| {
         asks += usize::from(is(&frame.bytes, FrameType::Ask));
+        if asks > 0 && is(&frame.bytes, FrameType::Get) {
+            counts.fetch_add(1, Ordering::Relaxed);
+        }
         match is(&frame.bytes, FrameType::GetAnswer) && asks < 3 {
             true => held.push(frame),
             false => out.push(frame),
@@ -605,20 +610,22 @@ pub fn a_peer_that_answers_late_is_asked_for_nothing_again() {
             out.append(&mut held);
         }
     });
-    stage.get(1, GRANTED.start, 6000);
+    stage.get(1, GRANTED.start, 3000);
     stage.message(2);
-    stage.has_read(1, GRANTED.start, 6000);
+    stage.has_read(1, GRANTED.start, 3000);
     stage.ends(2, WcStatus::Success);
     stage.receive(2);
-    assert_eq!(gets.load(Ordering::Relaxed), 6, "one of each part");
+    assert_eq!(gets.load(Ordering::Relaxed), 0);
     stage.all_has_ended();
 }
 
 #[test]
 pub fn a_peer_that_has_a_get_and_never_answers_has_failed() {
     let mut stage = Stage::new(4);
-    let gets = stage.count(FrameType::Get);
-    stage.fabric.tap(|frame, out| {
+    let gets = Arc::new(AtomicU64::new(0));
+    let counts = Arc::clone(&gets);
+    stage.fabric.tap(move |frame, out| {
+        counts.fetch_add(is(&frame.bytes, FrameType::Get).into(), Ordering::Relaxed);
         if !is(&frame.bytes, FrameType::GetAnswer) {
             out.push(frame);
         }
@@ -633,7 +640,9 @@ pub fn a_peer_that_has_a_get_and_never_answers_has_failed() {
     };
     assert_eq!((ended.wr_id, ended.status), (1, WcStatus::PeerFailed));
     let asked = u64::from(RETRY_LIMIT) + 1;
-    assert_eq!(gets.load(Ordering::Relaxed), asked);
+    // Once more if its acknowledgement went with an answer.
+    let went = gets.load(Ordering::Relaxed);
+    assert!((asked..=asked + 1).contains(&went), "{went} times");
     let timeouts = u64::from(ANSWER_TIMEOUTS) * asked;
     let waited = stage.a.device.now() - before;
     let least = timeouts * u64::from(ACKNOWLEDGE_TIMEOUT);
