@@ -16,7 +16,7 @@ use sim::fabric::{Passing, Tap};
 use sim::{Host, Outcome};
 
 /// Entries of a ring of requests, and of a completion queue: more than are ever outstanding.
-const ENTRIES: usize = 1024;
+const ENTRIES: usize = 4096;
 
 /// A pair: its two cards.
 pub(super) type Link = (usize, usize);
