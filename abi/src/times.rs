@@ -27,14 +27,15 @@ constants! {
         TIMEOUT_LOG2_MOST: u8 = 28;
         /// So many times a pair doubles the time for which it waits.
         DOUBLINGS: u8 = 2;
-        /// A pair whose peer has all that it was sent, and owes it answers of gets, asks at each time-out whether the peer is there. After so many without an answer it
-        /// asks for the answers again: 262 µs. A lap of a peer that answers 1024 bytes to each of 128 pairs takes 18,048 cycles.
-        ANSWER_TIMEOUTS: u8 = 8;
         /// So often it does so before it fails with `PeerFailed`, unless the host has chosen otherwise: with `ACKNOWLEDGE_TIMEOUT` after 27 times that, 0.9 ms, and
         /// at most one scan of the pairs.
         RETRY_LIMIT: u8 = 7;
         /// Most times that a host may choose.
         RETRY_LIMIT_MOST: u8 = 15;
+        /// A pair whose peer has all that it was sent, and owes it answers of gets, asks at each time-out whether the peer is there. After so many without an answer it
+        /// asks for the answers again: 262 µs. A lap of a peer that answers 1024 bytes to each of 128 pairs takes 18,048 cycles. If it was to ask more often than
+        /// `RETRY_LIMIT` it fails: 2.1 ms.
+        ANSWER_TIMEOUTS: u8 = 8;
         /// From one pair to the next of the scan by which the gates look for time-outs that are over; a power of two. A round of it comes by each pair
         /// once, in the order of their places.
         SCAN_CYCLES: u32 = 32;

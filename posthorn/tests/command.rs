@@ -709,6 +709,9 @@ fn long_puts_and_gets_fill_the_link_over_one_pair_and_over_four() {
         );
         // Neither can be faster than its frames.
         assert!(value("alone") >= 16.0 * 141.0);
+        if op == "get" {
+            assert_eq!(value("asked_again"), 0.0, "{pairs} pairs");
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use abi::wire::FrameType;
 use host_driver::{Buffer, Counter, Get, Put, RemoteKey, RemoteRights, WcKind, WcStatus, Window};
 use posthorn_tests::cards::{both, both_over};
 use posthorn_tests::frames::{is, number};
-use posthorn_tests::side::Side;
+use posthorn_tests::side::{PATIENCE, Side};
 use posthorn_tests::wires::{Tally, Wires};
 use sim::fabric::{LinkFilter, Passing};
 use std::sync::Arc;
@@ -318,6 +318,8 @@ pub(crate) fn a_peer_that_has_a_get_and_never_answers_fails() {
         fill(&me, window.as_ref());
         if me.rank() == 1 {
             get(&mut me, 1, key, 0, 100);
+            // 262,144 cycles: `ANSWER_TIMEOUTS` time-outs before each of `RETRY_LIMIT` more questions, and after the last.
+            me.assert_silent(PATIENCE);
             let done = me.completion();
             assert_eq!((done.wr_id, done.status), (1, WcStatus::PeerFailed));
             let buffer = done.buffer.expect("as posted");
