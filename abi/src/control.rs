@@ -42,9 +42,9 @@ codes! {
         PairClear = 9,
         /// Reads a pair: the result is [`PairReport`].
         PairRead = 10,
-        /// A region: [`RegionSetup`].
+        /// A region: [`RegionSetup`]. Answered as `RegionClear` is.
         RegionSet = 11,
-        /// Forgets a region.
+        /// Forgets a region. Answered when nothing that it allowed can reach memory any more.
         RegionClear = 12,
         /// Reads a counter; index is a [`Counter`].
         CounterRead = 13,
@@ -59,14 +59,15 @@ codes! {
         RuleClear = 17,
         /// A grant: [`GrantSetup`]; index is its row. It is the named pair's as that is now: what revokes the pair's peer, revokes it.
         GrantSet = 18,
-        /// Forgets the grant of a row. Answered when nothing that it allowed can reach memory any more.
+        /// Forgets the grant of a row: [`FenceSetup`], of what it allowed. Answered when nothing of that can reach memory any more.
         GrantClear = 19,
         /// Lets the peer of a pair use a shared key, or doesn't any more: [`PermissionSetup`]; index is the pair. A permission that is taken away is answered as
         /// `GrantClear` is.
         PermissionSet = 20,
         /// Forgets all grants and permissions of a pair's peer, however many there are, in one step. Answered as `GrantClear` is. Its messages go on.
         SenderRevoke = 21,
-        /// Changes nothing. Answered when every access of host memory that was allowed before has ended; those that are allowed later aren't waited for. No index.
+        /// Changes nothing: [`FenceSetup`]. Answered when every access of host memory that it covers and that was allowed before has ended. Those that are allowed
+        /// later aren't waited for. No index.
         Fence = 22,
         /// Changes the times of a connected pair, and nothing else of it: [`PairSetup`], of which only its time-out, its retry limit, and what its acknowledgements wait
         /// for count.
@@ -488,6 +489,56 @@ macro_rules! permission_setup_layout {
     };
 }
 
+constants! {
+    /// What a fence covers: an access about which all that is named agrees. A fence that names nothing covers every access.
+    COVERS {
+        /// Those of one region.
+        COVER_REGION: u8 = 1;
+        /// Those on behalf of one peer: what it reads and writes, what is put to it and got from it, and what is read and written for the messages to it and from it.
+        COVER_PAIR: u8 = 2;
+        /// The payloads of the messages of one context.
+        COVER_CONTEXT: u8 = 4;
+        /// Those of a range of pages.
+        COVER_PAGES: u8 = 8;
+        /// Those of the regions of one protection domain.
+        COVER_DOMAIN: u8 = 16;
+        /// Log2 of the bytes of a page.
+        PAGE_BITS: u32 = 12;
+    }
+}
+
+/// Field list of [`FenceSetup`].
+#[macro_export]
+macro_rules! fence_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `Fence` and of `GrantClear`: the accesses that are waited for.
+            FenceSetup, FenceSetupView, 3 words {
+                /// Card address of a byte of the first page, without its low [`PAGE_BITS`]; with `COVER_PAGES`.
+                first_page: u64 = 52,
+                /// OR of `COVER_*`.
+                covers: u8 = 8,
+                /// Zero.
+                reserved0: u8 = 4,
+                /// The same of the last page.
+                last_page: u64 = 52,
+                /// Zero.
+                reserved1: u16 = 12,
+                /// The region; with `COVER_REGION`.
+                region: u16 = 16,
+                /// The pair; with `COVER_PAIR`.
+                pair: u16 = 16,
+                /// The context; with `COVER_CONTEXT`.
+                context: u16 = 16,
+                /// The protection domain; with `COVER_DOMAIN`.
+                domain: u8 = 8,
+                /// Zero.
+                reserved2: u8 = 8,
+            }
+        }
+    };
+}
+
 /// Log2 of the run that each of `pairs` pairs has of so many descriptors if all have as many: 2 at least, `MAX_SENDS` at most.
 pub const fn equal_sends_log2(descriptors: u32, pairs: u32) -> u8 {
     let share = match pairs {
@@ -540,6 +591,7 @@ impl RuleSetup {
 }
 grant_setup_layout!(define_layout);
 permission_setup_layout!(define_layout);
+fence_setup_layout!(define_layout);
 
 codes! {
     /// The card's counters. They wrap at 2^32.

@@ -125,7 +125,7 @@ explanations! {
             "The card holds as many sends of the pair as it has descriptors for: they wait, or aren't acknowledged.",
             "Post it again when another send of the pair has completed. Count a pair's sends before posting, and it doesn't happen.";
         AccessDenied:
-            "The region of the receive, or of the get, was deregistered, or lost the right to be written, between the posting and the message or answer.",
+            "The region of the receive, or of the get, was deregistered, or lost the right to be written, between the posting and the write of its message or answer.",
             "Deregister a region only when no request uses it. The message is lost; the completion names its source.";
         Behind:
             "An earlier receive of the endpoint waits for room, or has just been refused for want of it; `handle` names it.",

@@ -143,7 +143,7 @@ codes! {
         Revoke = 32,
         /// Revokes all remote keys of a pair's peer, in one step. Answered as `Revoke` is. Its messages go on.
         RevokePeer = 33,
-        /// Answered when every access of host memory that was allowed before it has ended.
+        /// Answered when every access of host memory that it covers and that was allowed before it has ended.
         Fence = 34,
         /// Tells chosen peers that messages of a group are revoked. Answered at once; the firmware tells each, again until it answers. `Busy` while four failures and
         /// revocations are being told of.
@@ -711,6 +711,23 @@ words! {
         /// 1: its peer may use the key. 0: it may not.
         allowed: u32,
     }
+    /// Argument of `Fence`. An access is waited for if all that is named agrees.
+    Fence {
+        /// Protection domain. Nothing of another is waited for.
+        domain: u32,
+        /// OR of [`COVER_REGION`](crate::control::COVER_REGION), `COVER_PAIR`, `COVER_CONTEXT` and `COVER_PAGES`; 0: every access of the domain's regions.
+        covers: u32,
+        /// Key of a region of the domain; with `COVER_REGION`.
+        region: u32,
+        /// Local pair of an endpoint of the domain; with `COVER_PAIR`.
+        pair: u32,
+        /// Context, less than 2^16; with `COVER_CONTEXT`.
+        context: u32,
+        /// Card address of the first byte; with `COVER_PAGES`.
+        address: u64,
+        /// Length in bytes, at least 1; with `COVER_PAGES`. Whole pages of `1 << PAGE_BITS` bytes are waited for.
+        length: u64,
+    }
     /// Argument of `ReadCounter`.
     CounterId {
         /// [`Counter`](crate::control::Counter).
@@ -818,7 +835,7 @@ layouts! {
     Share: Share => Nothing,
     Revoke: RemoteKey => Nothing,
     RevokePeer: Pair => Nothing,
-    Fence: Nothing => Nothing,
+    Fence: Fence => Nothing,
     TellRevoked: TellRevoked => Nothing,
     ReadRevoked: RevokedNumber => ToldRevocation,
     ForgetRevoked: RevokedNumber => Nothing,

@@ -180,7 +180,7 @@ impl Grants {
     }
 
     /// Key of the region that a remote key's row names, whatever the key's tag is; 0 if it names none.
-    pub(crate) fn region_named(&self, key: u64) -> u32 {
+    pub fn region_named(&self, key: u64) -> u32 {
         let row = self.rows.get(usize::from(remote_key_index(key)));
         let grant = row.copied().flatten();
         grant.map_or(0, |Grant { setup, .. }| {

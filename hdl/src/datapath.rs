@@ -30,7 +30,7 @@ use crate::matching::{Lists, Seed};
 use crate::mgmt::{Counters, Fanout, PairCounters};
 use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
-use crate::protect::{Barrier, PeerRefusals, Refusals, Regions, ShutOut};
+use crate::protect::{Fence, PeerRefusals, Refusals, Regions, ShutOut};
 use crate::tops::{Class, Top};
 use crate::types::{ControlRequest, LoaderWord, MatchCommand, RaiseEvent};
 use crate::verilog::Break;
@@ -241,7 +241,7 @@ pub struct Datapath {
     delivery: Delivery,
     #[is(Regions::new(config))]
     regions: Regions,
-    barrier: Barrier,
+    fence: Fence,
     refusals: Refusals,
     #[is(ShutOut::new(config))]
     shut_out: ShutOut,
@@ -289,7 +289,7 @@ impl Logic for Datapath {
             firmware_in,
             delivery,
             regions,
-            barrier,
+            fence,
             refusals,
             shut_out,
             peer_refusals,
@@ -371,8 +371,8 @@ impl Logic for Datapath {
         join!(self.fanout.block[7] => self.faults.control);
         join!(self.fanout.block[8] => self.loopback.control);
         join!(self.fanout.block[9] => self.delivery.control);
-        join!(self.fanout.block[10] => self.barrier.control);
-        join!(self.barrier.inner => self.regions.control);
+        join!(self.fanout.block[10] => self.fence.control);
+        join!(self.fence.inner => self.regions.control);
         join!(self.fanout.block[11] => self.counters.control);
         join!(self.fanout.block[12] => self.hash_seed.control);
         join!(self.fanout.block[13] => self.pair_counters.control);
@@ -556,11 +556,10 @@ impl Logic for Datapath {
         join!(self.regions.peer_refused => self.shut_out.refused);
         join!(self.delivery.posts_query => self.regions.posts_query);
         join!(self.regions.posts_allowed => self.delivery.posts_allowed);
-        self.regions.quiet.next = self.delivery.quiet.val();
-        self.delivery.region_changed.next = self.regions.control.ready.val();
-        self.barrier.begins.next = self.responder.job.valid.val();
-        self.barrier.ends.next =
-            self.gather.result.valid.val() | self.gather.answer_decided.valid.val();
+        join!(self.regions.transmit_ticket => self.fence.begins[0]);
+        self.fence.ends[0].next = self.gather.access_ends.val();
+        join!(self.regions.delivery_ticket => self.fence.begins[1]);
+        self.fence.ends[1].next = self.delivery.access_ends.val();
 
         // Failures of pairs: asked for by three, told to five; `link::party` numbers them.
         join!(self.send_queues.fault_request => self.faults.fault_request[0]);

@@ -8,10 +8,10 @@
 
 use abi::{
     card_setup_layout, completion_layout, endpoint_setup_layout, event_layout, event_setup_layout,
-    frame_header_layout, grant_setup_layout, list_request_layout, match_setup_layout,
-    pair_report_layout, pair_setup_layout, permission_setup_layout, region_setup_layout,
-    ring_setup_layout, rule_setup_layout, send_request_layout, send_segments_layout,
-    shut_out_report_layout, shut_out_setup_layout,
+    fence_setup_layout, frame_header_layout, grant_setup_layout, list_request_layout,
+    match_setup_layout, pair_report_layout, pair_setup_layout, permission_setup_layout,
+    region_setup_layout, ring_setup_layout, rule_setup_layout, send_request_layout,
+    send_segments_layout, shut_out_report_layout, shut_out_setup_layout,
 };
 use rust_hdl::prelude::*;
 
@@ -147,6 +147,7 @@ region_setup_layout!(logic_struct);
 rule_setup_layout!(logic_struct);
 grant_setup_layout!(logic_struct);
 permission_setup_layout!(logic_struct);
+fence_setup_layout!(logic_struct);
 
 macro_rules! streams {
     ($($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident : $ty:ty,)* })*) => {$(
@@ -443,10 +444,14 @@ streams! {
         buffer: RegionQuery,
         /// A peer asks, by `remote_key` and not by `key` and `domain`.
         remote: Bit,
-        /// Pair that its frame came by.
+        /// Pair on whose behalf it is: that the peer's frame came by, or that the message comes or goes by.
         pair: Bits<16>,
         /// Remote key.
         remote_key: Bits<64>,
+        /// It is for the payload of a message of `context`.
+        tagged: Bit,
+        /// The message's context.
+        context: Bits<16>,
     }
     /// The answer.
     Permission {
@@ -454,6 +459,23 @@ streams! {
         allowed: Bit,
         /// Card address of the first byte, if it may.
         address: Bits<64>,
+    }
+    /// An access that was allowed and hasn't ended.
+    Ticket {
+        /// Index of its region.
+        region: Bits<16>,
+        /// Protection domain of the region.
+        domain: Bits<8>,
+        /// Pair on whose behalf it is.
+        pair: Bits<16>,
+        /// It is for the payload of a message of `context`.
+        tagged: Bit,
+        /// The message's context.
+        context: Bits<16>,
+        /// Card address of its first byte, without the bits that count bytes of a page.
+        first_page: Bits<52>,
+        /// The same of its last byte.
+        last_page: Bits<52>,
     }
     /// An access of a peer that was refused.
     RemoteRefusal {
@@ -636,9 +658,9 @@ streams! {
         length: Bits<16>,
         /// Hit, Put, Slot, Drop: bytes of the payload on the wire, of which those behind `length` are dropped.
         arrived: Bits<16>,
-        /// Hit: protection domain of the buffer.
+        /// Hit, Copy: protection domain of the buffer.
         domain: Bits<8>,
-        /// Hit: key of the buffer.
+        /// Hit, Copy: key of the buffer.
         key: Bits<32>,
         /// Card address that the payload goes to. Put: offset in the region of the remote key.
         target: Bits<64>,

@@ -319,6 +319,8 @@ struct World {
     to_ask: VecDeque<(usize, usize)>,
     to_answer: VecDeque<(u64, usize, usize)>,
     to_read: VecDeque<(usize, usize)>,
+    /// Those that were allowed and haven't ended.
+    open: VecDeque<(usize, usize)>,
     /// Words that reads give, and when the read is answered; the last word with whether it failed.
     reading: VecDeque<(u64, VecDeque<u64>, bool)>,
     word_offered: bool,
@@ -344,6 +346,7 @@ impl World {
             to_ask: VecDeque::new(),
             to_answer: VecDeque::new(),
             to_read: VecDeque::new(),
+            open: VecDeque::new(),
             reading: VecDeque::new(),
             word_offered: false,
             answered: 0,
@@ -467,7 +470,9 @@ impl World {
                 remote,
                 pair,
                 remote_key,
-            ] = unpack(&words, [8, 32, 8, 64, 64, 1, 16, 64]);
+                tagged,
+                context,
+            ] = unpack(&words, [8, 32, 8, 64, 64, 1, 16, 64, 1, 16]);
             let right = match job.kind {
                 Kind::Answer => RIGHT_REMOTE_READ,
                 Kind::Get => RIGHT_LOCAL_WRITE,
@@ -478,8 +483,12 @@ impl World {
                 [right.into(), piece.address, piece.length as u64]
             );
             assert_eq!(remote == 1, job.is_answer());
+            assert_eq!(pair, u64::from(job.pair));
+            let is_message = job.kind == Kind::Message;
+            assert_eq!(tagged == 1, is_message, "{job:?}");
+            assert!(!is_message || context == u64::from(job.context), "{job:?}");
             match job.is_answer() {
-                true => assert_eq!([pair, remote_key], [u64::from(job.pair), job.match_bits]),
+                true => assert_eq!(remote_key, job.match_bits),
                 false => assert_eq!([domain, key], [u64::from(job.domain), piece.key.into()]),
             }
             let before = self.to_answer.back().map_or(0, |(due, ..)| *due + 1);
@@ -488,9 +497,11 @@ impl World {
         }
         if let Some((_, number, at)) = answer
             && allowed
-            && self.jobs[number].reads()
         {
-            self.to_read.push_back((number, at));
+            self.open.push_back((number, at));
+            if self.jobs[number].reads() {
+                self.to_read.push_back((number, at));
+            }
         }
         if self.word_offered && bench.is("read_data_ready") {
             self.word_offered = false;
@@ -515,6 +526,19 @@ impl World {
             self.reading.push_back((due, words, piece.error));
             self.most_reads = self.most_reads.max(self.reading.len());
         }
+        if bench.is("access_ends") {
+            let (number, at) = self.open.pop_front().expect("one was allowed");
+            let reads = self.jobs[number].reads() && self.jobs[number].pieces[at].length > 0;
+            let left = self
+                .open
+                .iter()
+                .filter(|(number, _)| self.jobs[*number].reads());
+            let under_way = self.to_read.len() + self.reading.len();
+            assert!(
+                !reads || under_way <= left.count(),
+                "segment {at} of job {number} is still being read"
+            );
+        }
         let [result, decided] = ["result_valid", "answer_decided_valid"].map(|pin| bench.is(pin));
         assert!(!result || !decided, "one job is answered in a cycle");
         if result || decided {
@@ -528,7 +552,7 @@ impl World {
                 let status = bench.get("result");
                 assert_eq!(status, u64::from(job.status().code()), "{job:?}");
             }
-            let left = self.to_ask.iter().chain(&self.to_read);
+            let left = self.to_ask.iter().chain(&self.to_read).chain(&self.open);
             let mut open = left.filter(|(number, _)| *number == self.answered);
             assert_eq!(open.next(), None, "a segment is open of {job:?}");
             self.answered += 1;
@@ -577,6 +601,7 @@ impl World {
             self.step(None, NOBODY, true);
         }
         assert!(self.has_room(), "all places are free again");
+        assert!(self.open.is_empty(), "each access has ended");
     }
 }
 

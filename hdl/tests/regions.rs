@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
 use abi::control::{
-    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, KEY_INDEX_BITS, Operation, PairSetup,
-    PermissionSetup, RegionSetup, key_index, key_tag, region_key, shared_grants,
+    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, KEY_INDEX_BITS, Operation, PAGE_BITS,
+    PairSetup, PermissionSetup, RegionSetup, key_index, key_tag, region_key, shared_grants,
 };
 use abi::event::PeerRefusal;
 use abi::key::{REMOTE_KEY_TAG_BITS, remote_key, remote_key_index};
@@ -34,7 +34,7 @@ fn words(query: &Access) -> Vec<u64> {
 }
 
 /// Words of what is asked for a process, or for a peer.
-fn access_words(asked: &Asked) -> Vec<u64> {
+fn access_words(asked: &Asked, about: &About) -> Vec<u64> {
     let (query, remote) = match asked {
         Asked::Process(query) => (*query, None),
         Asked::Peer(access) => {
@@ -55,9 +55,30 @@ fn access_words(asked: &Asked) -> Vec<u64> {
         (query.address, 64),
         (query.length, 64),
         (remote.is_some().into(), 1),
-        (remote.map_or(0, |access| access.pair.into()), 16),
+        (remote.map_or(about.pair, |access| access.pair).into(), 16),
         (remote.map_or(0, |access| access.key), 64),
+        (about.tagged.into(), 1),
+        (about.context.into(), 16),
     ])
+}
+
+/// What an access is for, which decides nothing and goes to its ticket.
+#[derive(Clone, Copy, Debug)]
+struct About {
+    /// Of a process's; a peer's access has its own.
+    pair: u16,
+    tagged: bool,
+    context: u16,
+}
+
+impl About {
+    fn random(rng: &mut ChaCha8Rng) -> Self {
+        Self {
+            pair: rng.random(),
+            tagged: rng.random(),
+            context: rng.random(),
+        }
+    }
 }
 
 /// For each clause of the rule: the region with which the query would satisfy it.
@@ -182,24 +203,6 @@ const POSTS: usize = 2;
 enum Asked {
     Process(Access),
     Peer(RemoteAccess),
-}
-
-/// A pin that stays low or high for some cycles.
-#[derive(Default)]
-struct Quiet {
-    high: bool,
-    left: u32,
-}
-
-impl Quiet {
-    fn next(&mut self, rng: &mut ChaCha8Rng) -> bool {
-        if self.left == 0 {
-            self.high = !self.high;
-            self.left = rng.random_range(6..40);
-        }
-        self.left -= 1;
-        self.high
-    }
 }
 
 /// The last grants that were made, and the last access that was allowed.
@@ -376,14 +379,6 @@ impl Change {
         }
     }
 
-    /// Whether it waits until nothing is on its way.
-    fn needs_quiet(&self) -> bool {
-        !matches!(
-            self.operation,
-            Operation::PairSet | Operation::PairClear | Operation::GrantSet
-        )
-    }
-
     fn make(&self, model: &mut Regions) {
         let Self { index, data, .. } = *self;
         let words = |n: usize| data[..n].to_vec();
@@ -421,8 +416,10 @@ struct Due {
     asked: Asked,
     /// Card address, if it is allowed.
     address: Option<u64>,
-    /// What is told in the cycle after, of a peer's access that is refused.
+    /// What is told in the cycle after, of a peer's access that is refused,
     told: Option<PeerRefusal>,
+    /// or of one that is allowed.
+    ticket: Vec<u64>,
 }
 
 /// Random queries of all clients while the tables change and pairs fail, held to the model, which is broken on purpose.
@@ -446,9 +443,10 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
     let mut asked: VecDeque<Due> = VecDeque::new();
     let rates = [rate(rng), rate(rng), rate(rng)];
     let mut waited = [0; 3];
-    // What was allowed is on its way for some time, and then isn't for some time.
-    let mut quiet = Quiet::default();
     let (mut pulses, mut refusals) = (0, 0);
+    // Whose access was allowed in the cycle before, and its ticket.
+    let mut ticket_now: Option<(usize, Vec<u64>)> = None;
+    let mut offered_about = [About::random(rng); 3];
     // What was refused to a peer in the cycle before.
     let mut told_now: Option<(u16, PeerRefusal)> = None;
     let mut seen = Seen::default();
@@ -478,18 +476,17 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
                     true => Asked::Peer(granted.access(rng, size)),
                     false => Asked::Process(query(rng, regions as u16, &model)),
                 });
+                offered_about[k] = About::random(rng);
             }
             bench.set(&format!("{name}_query_valid"), offered[k].is_some());
             if let Some(asked) = &offered[k] {
                 let words = match asked {
                     Asked::Process(query) if k == POSTS => words(query),
-                    asked => access_words(asked),
+                    asked => access_words(asked, &offered_about[k]),
                 };
                 bench.set_wide(&format!("{name}_query"), &words);
             }
         }
-        let is_quiet = quiet.next(rng);
-        bench.set("quiet", is_quiet);
         bench.eval();
         pulses += u32::from(bench.is("refused_valid"));
         let tells = bench.is("peer_refused_valid");
@@ -504,6 +501,16 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
             ]);
             assert_eq!(found.to_vec(), wanted, "{told:x?} in cycle {cycle}");
         }
+        for (k, name) in CLIENTS.into_iter().enumerate().take(POSTS) {
+            let its = ticket_now.as_ref().filter(|(client, _)| *client == k);
+            let tells = bench.is(&format!("{name}_ticket_valid"));
+            assert_eq!(tells, its.is_some(), "{name} in cycle {cycle}");
+            if let Some((_, words)) = its {
+                let found: [u64; 3] = bench.get_wide(&format!("{name}_ticket"));
+                assert_eq!(found[..], words[..], "{name} in cycle {cycle}");
+            }
+        }
+        ticket_now = None;
         let due = asked.front().filter(|due| due.cycle + LATENCY == cycle);
         for (k, name) in CLIENTS.into_iter().enumerate() {
             let answered = bench.is(&format!("{name}_allowed_valid"));
@@ -521,6 +528,9 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
                 }
             };
             assert_eq!(allowed, right, "cycle {cycle}");
+            if right && k != POSTS {
+                ticket_now = Some((k, due.ticket.clone()));
+            }
             if let Asked::Peer(access) = due.asked {
                 told_now = due.told.map(|told| (access.pair, told));
             }
@@ -537,8 +547,6 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
         }
         let made = control.filter(|_| bench.is("control_ready"));
         let failed = fault.filter(|_| bench.is("fault_ready"));
-        let still = made.is_none_or(|change| is_quiet || !change.needs_quiet());
-        assert!(still, "a change in cycle {cycle}");
         let changes = made.is_some() || failed.is_some();
         assert!(!changes || asked.is_empty(), "a change in cycle {cycle}");
         assert!(made.is_none() || failed.is_none(), "two in cycle {cycle}");
@@ -562,6 +570,10 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
                 Asked::Process(_) => None,
                 Asked::Peer(access) => model.peer_refusal(&access),
             };
+            let region = match asks {
+                Asked::Process(query) => key_index(query.key),
+                Asked::Peer(access) => key_index(model.grants.region_named(access.key)),
+            };
             let address = match asks {
                 Asked::Process(query) => {
                     let right = model.allowed(&query);
@@ -582,20 +594,38 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
                     model.allowed_remote(&access)
                 }
             };
+            let about = offered_about[k];
+            let (pair, length) = match asks {
+                Asked::Process(query) => (about.pair, query.length),
+                Asked::Peer(access) => (access.pair, access.length),
+            };
+            let first = address.unwrap_or(0);
+            let ticket = pack(&[
+                (region.into(), 16),
+                (
+                    model.get(region).map_or(0, |region| region.domain.into()),
+                    8,
+                ),
+                (pair.into(), 16),
+                (about.tagged.into(), 1),
+                (about.context.into(), 16),
+                (first >> PAGE_BITS, 52),
+                (first.wrapping_add(length).wrapping_sub(1) >> PAGE_BITS, 52),
+            ]);
             asked.push_back(Due {
                 client: k,
                 cycle,
                 asked: asks,
                 address,
                 told,
+                ticket,
             });
         }
-        // Nothing but a change that can be made now holds a query off, or another one of a peer's.
+        // Nothing but a change holds a query off, or another one of a peer's.
         let asks = waited.iter().any(|waited| *waited > 0);
-        let changes_now = control.is_some_and(|change| is_quiet || !change.needs_quiet());
         assert!(queries <= 1, "one query a cycle");
         assert!(
-            queries == 1 || !asks || changes_now || fault.is_some() || peer_waits,
+            queries == 1 || !asks || control.is_some() || fault.is_some() || peer_waits,
             "cycle {cycle}"
         );
         if let Some(change) = made {

@@ -53,6 +53,18 @@ impl ProtectionDomain {
         &self.inner.device
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.inner.id.domain
+    }
+
+    /// Refuses what is of another domain.
+    pub(crate) fn owns(&self, domain: &Arc<Domain>) -> Result<(), CommandError> {
+        match Arc::ptr_eq(&self.inner, domain) {
+            true => Ok(()),
+            false => Err(CommandError::Argument("it is of another domain")),
+        }
+    }
+
     /// Allocates and registers `length` bytes of zeroed memory for the accesses in `access`. Returns
     /// the region and one buffer that covers it, to be split at will.
     ///

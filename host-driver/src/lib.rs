@@ -86,6 +86,7 @@ mod error;
 mod event;
 #[cfg(target_os = "linux")]
 mod event_fd;
+mod fence;
 mod group;
 mod link;
 mod loader;
@@ -130,6 +131,7 @@ pub use error::{
 pub use event::{AsyncEvent, Cause, Causes, PeerRefusal};
 #[cfg(target_os = "linux")]
 pub use event_fd::{EventFd, EventFdError};
+pub use fence::Cover;
 pub use group::Group;
 pub use loader::load_firmware;
 pub use operation::{

@@ -18,7 +18,7 @@ use crate::shared::SharedBuffer;
 use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
 use abi::mailbox::{Command, RegionKey, RegisterRegion};
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Bound, Deref, DerefMut, RangeBounds};
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64};
@@ -161,6 +161,27 @@ impl MemoryRegion {
     pub(crate) fn is_all(&self, buffer: &Buffer) -> bool {
         let same = |region: &Arc<Region>| Arc::ptr_eq(region, &self.inner);
         buffer.region.as_ref().is_some_and(same) && buffer.length == self.length()
+    }
+
+    /// Card address of its first byte.
+    pub(crate) fn address(&self) -> u64 {
+        self.inner.memory.address()
+    }
+
+    /// Offset and length of a part of at least one byte; none if it isn't in the region.
+    pub(crate) fn part(&self, range: impl RangeBounds<usize>) -> Option<(u64, u64)> {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&before) => before.checked_add(1)?,
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last.checked_add(1)?,
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => self.length(),
+        };
+        let within = start < end && end <= self.length();
+        within.then_some((start as u64, (end - start) as u64))
     }
 
     /// The domain that it is of.

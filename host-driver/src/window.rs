@@ -25,7 +25,7 @@ use abi::control::{
 };
 use abi::mailbox::{self, Command, NO_PAIR, Nothing, Share};
 use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -124,19 +124,6 @@ impl ProtectionDomain {
         let (region, buffer) = MemoryRegion::register_with(self, length, all)?;
         Ok(Window::of(region, buffer))
     }
-
-    /// Waits until every access of the card's host memory that was allowed before has ended; those that are allowed later aren't waited for, so traffic
-    /// that goes on holds nothing up. A revocation is a fence for what it revokes: after one of those nothing needs this.
-    ///
-    /// # Errors
-    /// [`CommandError`]: `Refused` with `Unsupported` on a card without [`Capabilities::GRANTS`](crate::Capabilities::GRANTS).
-    pub fn fence(&self) -> Result<(), CommandError> {
-        let Nothing {} = self
-            .device()
-            .commands()?
-            .call(Command::Fence, &Nothing {})?;
-        Ok(())
-    }
 }
 
 impl MemoryRegion {
@@ -180,6 +167,10 @@ impl Window {
 
     fn keys(&self) -> MutexGuard<'_, Vec<RemoteKey>> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn region(&self) -> &MemoryRegion {
+        &self.region
     }
 
     // Who may use it.
@@ -280,22 +271,8 @@ impl Window {
 
     /// Offset and length of a part.
     fn part(&self, range: impl RangeBounds<usize>) -> Result<(u64, u64), CommandError> {
-        let start = match range.start_bound() {
-            Bound::Included(&start) => Some(start),
-            Bound::Excluded(&before) => before.checked_add(1),
-            Bound::Unbounded => Some(0),
-        };
-        let end = match range.end_bound() {
-            Bound::Included(&last) => last.checked_add(1),
-            Bound::Excluded(&end) => Some(end),
-            Bound::Unbounded => Some(self.length()),
-        };
-        let within = |&(start, end): &(usize, usize)| start < end && end <= self.length();
-        let (start, end) = start
-            .zip(end)
-            .filter(within)
-            .ok_or(CommandError::Argument("a grant is a part of the window"))?;
-        Ok((start as u64, (end - start) as u64))
+        let part = self.region.part(range);
+        part.ok_or(CommandError::Argument("a grant is a part of the window"))
     }
 
     fn grant_as(

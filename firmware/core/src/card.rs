@@ -258,6 +258,8 @@ names! {
         EntropyUntested,
         /// A revocation is answered before the gates have done it.
         RevokeAnsweredEarly,
+        /// A fence is answered before the gates have done it.
+        FenceEndsEarly,
         /// A peer's grants are revoked one after the other.
         RevokeWalks,
         /// A place of a pair gets its next generation while the gates have grants of an earlier one.

@@ -21,7 +21,7 @@ use crate::watch::Watch;
 use abi::ABI_VERSION;
 use abi::capability::{CAPABILITY_GRANTS, CAPABILITY_RULES, CAPABILITY_SHARED_COMPLETIONS};
 use abi::control::{
-    Counter, EndpointSetup, GrantSetup, Operation, PairCounter, PairReport, PairSetup,
+    Counter, EndpointSetup, FenceSetup, GrantSetup, Operation, PairCounter, PairReport, PairSetup,
     RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RegionSetup, RuleSetup, ShutOutReport, ShutOutSetup,
     pair_counter_index, region_key, ring_index,
 };
@@ -107,7 +107,9 @@ pub(crate) enum Job {
     RevokePeer {
         index: usize,
     },
-    Fence,
+    Fence {
+        setup: FenceSetup,
+    },
 }
 
 impl Job {

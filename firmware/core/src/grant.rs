@@ -21,7 +21,8 @@ use crate::region::RegionState;
 use crate::table;
 use abi::capability::{CAPABILITY_GRANTS, CAPABILITY_SENDERS};
 use abi::control::{
-    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, Operation, PermissionSetup,
+    COVER_CONTEXT, COVER_DOMAIN, COVER_PAGES, COVER_PAIR, COVER_REGION, FenceSetup, GRANT_ANY_PEER,
+    GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, Operation, PAGE_BITS, PermissionSetup,
     RIGHT_REMOTE_ATOMIC, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, shared_grants,
 };
 use abi::event;
@@ -67,6 +68,20 @@ impl Grant {
     const fn key(&self, row: usize) -> u64 {
         let tag = (self.tag_high as u64) << 32 | self.tag_low as u64;
         remote_key(row as u16, tag)
+    }
+
+    /// The accesses that it allows.
+    fn covered(&self) -> FenceSetup {
+        let (covers, pair) = match self.shared || self.holder == event::NO_PAIR {
+            true => (COVER_REGION, 0),
+            false => (COVER_REGION | COVER_PAIR, self.holder),
+        };
+        FenceSetup {
+            covers,
+            region: self.region,
+            pair,
+            ..FenceSetup::default()
+        }
     }
 }
 
@@ -328,9 +343,48 @@ impl<C: Card> Firmware<C> {
         Ok(Outcome::Later(Job::RevokePeer { index }))
     }
 
-    pub(crate) fn fence(&mut self, _: Nothing) -> Served<Nothing> {
+    pub(crate) fn fence(&mut self, fence: mailbox::Fence) -> Served<Nothing> {
         self.needs(CAPABILITY_GRANTS)?;
-        Ok(Outcome::Later(Job::Fence))
+        let domain = self.domains.find(fence.domain)?;
+        let covers: u8 = narrow(fence.covers, 1)?;
+        let names = |cover: u8| covers & cover != 0;
+        if names(!(COVER_REGION | COVER_PAIR | COVER_CONTEXT | COVER_PAGES)) {
+            return Err(Refusal::argument(1));
+        }
+        let mut setup = FenceSetup {
+            covers: covers | COVER_DOMAIN,
+            domain,
+            ..FenceSetup::default()
+        };
+        if names(COVER_REGION) {
+            let found = self.tags.find(&self.regions, fence.region);
+            let region = found.ok_or(NOT_FOUND)?;
+            if self.regions[region].domain != domain {
+                return Err(Refusal::argument(2));
+            }
+            setup.region = region as u16;
+        }
+        if names(COVER_PAIR) {
+            let pair = self.pair(fence.pair)?;
+            let endpoint = usize::from(self.pairs[pair].endpoint);
+            if self.endpoints[endpoint].domain != domain {
+                return Err(Refusal::argument(3));
+            }
+            setup.pair = pair as u16;
+        }
+        if names(COVER_CONTEXT) {
+            setup.context = narrow(fence.context, 4)?;
+        }
+        if names(COVER_PAGES) {
+            let behind_first = fence.length.checked_sub(1);
+            let last = behind_first.and_then(|length| fence.address.checked_add(length));
+            setup.first_page = fence.address >> PAGE_BITS;
+            setup.last_page = last.ok_or(Refusal::argument(6))? >> PAGE_BITS;
+        }
+        Ok(match self.card.is_broken(Break::FenceEndsEarly) {
+            true => Outcome::Done(Nothing {}),
+            false => Outcome::Later(Job::Fence { setup }),
+        })
     }
 
     /// The next control request of the host's job, which is one of the above.
@@ -376,8 +430,8 @@ impl<C: Card> Firmware<C> {
                 self.request(Operation::SenderRevoke, index as u16, &[]);
                 true
             }
-            Job::Fence => {
-                self.request(Operation::Fence, 0, &[]);
+            Job::Fence { setup } => {
+                self.request(Operation::Fence, 0, &setup.to_words());
                 true
             }
             _ => false,
@@ -454,7 +508,8 @@ impl<C: Card> Firmware<C> {
         }
         let clearing = |grant: &Grant| grant.state == GrantState::Clearing;
         if let Some(row) = self.grants.rows.iter().position(clearing) {
-            self.request(Operation::GrantClear, row as u16, &[]);
+            let covered = self.grants.rows[row].covered();
+            self.request(Operation::GrantClear, row as u16, &covered.to_words());
             return true;
         }
         for (number, shared) in self.grants.shared.iter().enumerate() {
@@ -534,7 +589,9 @@ impl<C: Card> Firmware<C> {
                     self.answer_with(Ok(Nothing {}));
                 }
             }
-            Job::Fence if operation == Operation::Fence => self.answer_with(Ok(Nothing {})),
+            Job::Fence { .. } if operation == Operation::Fence => {
+                self.answer_with(Ok(Nothing {}));
+            }
             _ => {}
         }
     }

@@ -1,11 +1,12 @@
-//! Delivery with the two blocks that it asks, as they are wired in a card: what its tests verilate.
+//! Delivery with the blocks that it asks, as they are wired in a card: what its tests verilate.
 //!
 //! ```text
 //!              ┌──────────┐ command, reply ┌───────┐
 //!   pins ◄────►│ Delivery │◄──────────────►│ Lists │
-//!              │          │ query, allowed ┌─┴─────┴─┐
-//!              │          │◄──────────────►│ Regions │
-//!              └──────────┘                └─────────┘
+//!              │          │ query, allowed ┌─┴─────┴─┐       ┌───────┐
+//!              │          │◄──────────────►│ Regions │◄──────┤ Fence │◄── control
+//!              └────┬─────┘                └─────────┘       └───▲───┘
+//!                   └──────────────── access_ends ───────────────┘
 //! ```
 //!
 //! Pins have the names that Delivery's ports have.
@@ -15,13 +16,13 @@ use crate::config::Config;
 use crate::matching::Lists;
 use crate::mgmt::Fanout;
 use crate::prelude::*;
-use crate::protect::Regions;
+use crate::protect::{Fence, Regions};
 use crate::types::{
     Access, Answered, Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchCommand,
     MatchReply, MatchSetup, RaiseEvent, RemoteGet, SinkUpdate, Unpack, WriteCompletion,
 };
 
-/// The three blocks.
+/// The blocks.
 #[block(config: &Config)]
 pub struct DeliveryBench {
     /// Rising edge counts.
@@ -98,6 +99,8 @@ pub struct DeliveryBench {
     pub posted_depth: Signal<Out, Bits<16>>,
     /// Live unexpected messages.
     pub unexpected_depth: Signal<Out, Bits<16>>,
+    /// Pulse: the tables of the regions change by the control request. It is done when what it concerns has ended.
+    pub tables_change: Signal<Out, Bit>,
     #[is(Delivery::new(config))]
     delivery: Delivery,
     #[is(Lists::new(config))]
@@ -107,6 +110,7 @@ pub struct DeliveryBench {
     seed: Constant<Bits<128>>,
     #[is(Regions::new(config))]
     regions: Regions,
+    fence: Fence,
     #[is(Fanout::new(&[Delivery::REQUESTS, Regions::REQUESTS]))]
     fanout: Fanout,
     #[is(config.pairs)]
@@ -174,18 +178,22 @@ impl Logic for DeliveryBench {
         join!(self.regions.posts_allowed => self.delivery.posts_allowed);
         self.regions.transmit_query.valid.next = false;
         self.regions.transmit_query.data.next = Access::default();
-        self.regions.quiet.next = self.delivery.quiet.val();
         // Delivery asks for nobody whose pair has failed.
         self.regions.fault.valid.next = false;
         self.regions.fault.data.next = Fault::default();
-        self.delivery.region_changed.next = self.regions.control.ready.val();
 
         self.fanout.abandon.next = false;
         join!(self.control => self.fanout.control);
         self.control_result.next = self.fanout.control_result.val();
         join!(self.fanout.block[0] => self.delivery.control);
         self.fanout.block_result[0].next = self.delivery.control_result.val();
-        join!(self.fanout.block[1] => self.regions.control);
+        join!(self.fanout.block[1] => self.fence.control);
+        join!(self.fence.inner => self.regions.control);
+        self.tables_change.next = self.fence.inner.valid.val() & self.regions.control.ready.val();
+        join!(self.regions.transmit_ticket => self.fence.begins[0]);
+        self.fence.ends[0].next = false;
+        join!(self.regions.delivery_ticket => self.fence.begins[1]);
+        self.fence.ends[1].next = self.delivery.access_ends.val();
         self.fanout.block_result[1].next = 0.into();
         self.initialized.next = self.delivery.initialized.val()
             & self.lists_block.initialized.val()

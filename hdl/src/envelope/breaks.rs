@@ -36,6 +36,14 @@ pub fn resolve() -> Vec<Break> {
     vec![
         // The Gate isn't asked.
         Break::new("asks_nobody").force::<Resolve>("needs_query", "false"),
+        // It isn't asked about a copy from a slot.
+        Break::new("skips_check_of_copies").force::<Resolve>("is_copy", "false"),
+        // A copy that may not go there goes there.
+        Break::new("copies_the_refused").force_if::<Resolve>(
+            "state.d",
+            "State::Request",
+            "copied.ready & copied.valid & refused.q",
+        ),
         // What it refuses is written.
         Break::new("writes_what_is_refused").force::<Resolve>("may_write", "true"),
         // A put goes where its offset says, from the first byte of all memory.
@@ -95,6 +103,19 @@ pub fn ledger() -> Vec<Break> {
         ),
         // An error of the write isn't told.
         Break::new("forgets_write_errors").force::<Ledger>("write_failed", "false"),
+        // What a fence waits for has ended before memory has answered,
+        Break::new("access_ends_early").force::<Ledger>(
+            "access_ends",
+            "entry.valid & entry.ready & entry.data.guarded",
+        ),
+        // when all has been told of it,
+        Break::new("access_ends_late")
+            .force::<Ledger>("access_ends", "ends & entries.output.data.guarded"),
+        // or is what nobody has asked the Gate about.
+        Break::new("every_write_is_guarded").force::<Ledger>(
+            "access_ends",
+            "advances & (state.q == State::Wait) & head_writes",
+        ),
         // A put that memory answers with an error is told as written.
         Break::new("put_error_untold").force::<Ledger>("refuses", "head.refused"),
         // A receive that stays is said to have ended.
@@ -214,6 +235,8 @@ pub fn delivery() -> Vec<Break> {
         Break::new("frees_unexpected").force::<Answer>("inserted_frees", "true"),
         // The buffer is not checked again when a message arrives for it.
         Break::new("skips_second_check").force::<Resolve>("needs_query", "false"),
+        // A fence isn't told that an access has ended.
+        Break::new("access_never_ends").force_if::<Resolve>("guarded.d", "false", "takes"),
         // The buffer is not checked when its receive is posted.
         Break::new("skips_first_check").force::<Posts>("verdict", "true"),
         // A cancel that was in time says that it was too late.
@@ -333,8 +356,8 @@ pub fn delivery() -> Vec<Break> {
         Break::new("walks_at_once").force::<Admit>("walk_is_early", "false"),
         // What was lost waits for a place that it holds itself.
         Break::new("lost_needs_a_place").force_if::<Admit>("lost.valid", "false", "!has_place"),
-        // A region changes while what it allowed is on its way, and a multi-receive isn't alone.
-        Break::new("changes_at_once").force::<Admit>("rests", "true"),
+        // A multi-receive isn't alone.
+        Break::new("meets_at_once").force::<Admit>("rests", "true"),
         // A walk ends when it has found the last, whatever of it is still on its way.
         Break::new("ends_before_its_mark")
             .force::<Admit>("ends_walk", "walked.valid & !walked.data"),

@@ -69,10 +69,8 @@ pub struct Delivery {
     pub query: Stream<Out, Access>,
     /// Its answer.
     pub allowed: Pulse<In, Permission>,
-    /// Nothing that the Gate allowed is on its way: a region may change.
-    pub quiet: Signal<Out, Bit>,
-    /// With `quiet`: it has.
-    pub region_changed: Signal<In, Bit>,
+    /// Pulse: what the oldest answer to `query` that was yes allowed has ended.
+    pub access_ends: Signal<Out, Bit>,
     /// Where to write, and how much.
     pub write_request: Stream<Out, DmaRequest>,
     /// A word to write.
@@ -162,16 +160,12 @@ impl Logic for Delivery {
         join!(self.posts.output => self.admit.lists);
         self.request_enters.next = self.posts.output.valid.val() & self.admit.lists.ready.val();
         self.request_again.next = self.admit.request_again.val();
-        self.posts.stop.next = self.admit.posts_stop.val();
         self.posts.endpoint.next = self.admit.endpoint.val();
         self.admit.in_posts.next = self.posts.of_endpoint.val();
-        self.admit.posts_empty.next = self.posts.empty.val();
         self.admit.lists_pending.next = self.lists_pending.val();
         join!(self.fault => self.admit.fault);
         join!(self.control => self.admit.control);
         self.control_result.next = self.admit.control_result.val();
-        self.quiet.next = self.admit.quiet.val();
-        self.admit.region_changed.next = self.region_changed.val();
         join!(self.admit.raise => self.raise);
         join!(self.admit.fault_request => self.fault_request);
 
@@ -233,6 +227,7 @@ impl Logic for Delivery {
         // Ends.
         join!(self.resolve.entry => self.ledger.entry);
         join!(self.write_done => self.ledger.write_done);
+        self.access_ends.next = self.ledger.access_ends.val();
         join!(self.ledger.complete => self.complete);
         join!(self.ledger.sink_update => self.sink_update);
         join!(self.ledger.asked => self.asked);

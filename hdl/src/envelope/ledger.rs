@@ -41,6 +41,8 @@ const TOO_FAR_BEHIND: u64 = (1 << 16) - ENTRIES as u64 - 1;
 pub struct LedgerEntry {
     /// It ends when its write has been answered.
     pub writes: Bit,
+    /// The Gate has allowed its access.
+    pub guarded: Bit,
     /// What it ends with.
     pub ending: Ending,
 }
@@ -92,6 +94,8 @@ pub struct Ledger {
     pub asked: Stream<Out, RemoteGet>,
     /// The answer of a get is in its buffer, or won't be.
     pub answered: Stream<Out, Answered>,
+    /// Pulse: what the Gate's oldest answer that was yes allowed has ended.
+    pub access_ends: Signal<Out, Bit>,
     /// Pulse: an entry has ended.
     pub ended: Signal<Out, Bit>,
     /// Pulse: a mark has ended, and so has all that came before it.
@@ -291,6 +295,9 @@ impl Logic for Ledger {
         if self.advances.val() {
             self.state.d.next = self.following.val();
         }
+        self.access_ends.next = self.advances.val()
+            & (self.state.q.val() == State::Wait)
+            & self.entries.output.data.val().guarded;
         self.ends.next = self.advances.val() & (self.following.val() == State::Wait);
         self.entries.output.ready.next = self.ends.val();
         self.ended.next = self.ends.val();

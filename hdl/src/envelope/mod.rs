@@ -9,7 +9,7 @@ pub mod breaks;
 mod copies;
 mod delivery;
 mod filling;
-mod ledger;
+pub(crate) mod ledger;
 mod multis;
 mod posts;
 mod resolve;

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Answers come in the order of the questions. Requests without a buffer wait for their turn and nothing else. So the
-//! time that a question takes is hidden, and a request whose buffer isn't its endpoint's never gets to Lists.
+//! time that a question takes is hidden, and a request whose buffer isn't its endpoint's never gets to Lists. What is allowed here may be taken away before it
+//! is used: whoever writes the buffer asks again.
 
 use super::under_way::{Member, UnderWay};
 use crate::prelude::*;
@@ -46,10 +47,6 @@ pub(super) struct Posts {
     pub reset: Signal<In, Bit>,
     /// From the list rings.
     pub input: Stream<In, FetchedList>,
-    /// No request is taken.
-    pub stop: Signal<In, Bit>,
-    /// None is in here.
-    pub empty: Signal<Out, Bit>,
     /// The endpoint that is asked about.
     pub endpoint: Signal<In, Bits<8>>,
     /// A request of it is in here.
@@ -77,8 +74,7 @@ impl Logic for Posts {
         // In: with the question, if there is one to ask.
         self.has_buffer.next =
             self.input.data.val().buffer & self.input.data.val().request.length.any();
-        self.may_enter.next =
-            self.requests.asked.ready.val() & self.in_here.room.val() & !self.stop.val();
+        self.may_enter.next = self.requests.asked.ready.val() & self.in_here.room.val();
         send!(
             self.query,
             self.input.valid.val() & self.has_buffer.val() & self.may_enter.val(),
@@ -128,6 +124,5 @@ impl Logic for Posts {
         self.in_here.pair.next = 0.into();
         self.in_here.endpoint.next = self.endpoint.val();
         self.of_endpoint.next = self.in_here.of_endpoint.val();
-        self.empty.next = self.in_here.empty.val();
     }
 }

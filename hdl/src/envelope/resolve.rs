@@ -10,7 +10,8 @@
 //!                                        └───────► entry, when all its words are gone
 //! ```
 //!
-//! The Gate is asked about the next job while the words of the current one are on their way. A payload that may not be written is dropped as
+//! The Gate is asked about the next job while the words of the current one are on their way, also about that of a copy, whose buffer was asked about when the receive was
+//! posted: it may have been taken away since. A payload that may not be written is dropped as
 //! it comes, and the job ends with `AccessDenied`, a put as refused: nothing of it is written. The Gate also says where a put goes. Each job becomes an entry for the Ledger in the cycle
 //! after its last word, so writes and entries have one order. Only one write is asked for before its entry is there.
 //!
@@ -34,7 +35,7 @@ enum State {
     Request,
     /// Words go to memory.
     Stream,
-    /// The words of a slot that couldn't be read are dropped.
+    /// The words of a slot that couldn't be read, or that may not go where they should, are dropped.
     Discard,
     /// What is left of the payload on the wire is dropped.
     Drop,
@@ -85,7 +86,8 @@ pub struct Resolve {
     /// Card address of the put's first byte.
     located: Reg<Bits<64>>,
     is_put: Signal<Local, Bit>,
-    /// It goes to memory that the Gate guards.
+    is_copy: Signal<Local, Bit>,
+    /// It goes from the wire to memory that the Gate guards.
     goes_to_host: Signal<Local, Bit>,
     needs_query: Signal<Local, Bit>,
     may_write: Signal<Local, Bit>,
@@ -101,6 +103,8 @@ pub struct Resolve {
     /// Words of the payload that are still on the wire.
     rest: Reg<Bits<16>>,
     writes: Reg<Bit>,
+    /// The Gate has allowed its access.
+    guarded: Reg<Bit>,
     refused: Reg<Bit>,
     read_failed: Reg<Bit>,
     starts_write: Signal<Local, Bit>,
@@ -159,8 +163,10 @@ impl Logic for Resolve {
 
         // The next job: the Gate is asked while the current one is still here.
         self.is_put.next = self.job.data.val().way == Way::Put;
+        self.is_copy.next = self.job.data.val().way == Way::Copy;
         self.goes_to_host.next = (self.job.data.val().way == Way::Hit) | self.is_put.val();
-        self.needs_query.next = self.goes_to_host.val() & self.job.data.val().length.any();
+        self.needs_query.next =
+            (self.goes_to_host.val() | self.is_copy.val()) & self.job.data.val().length.any();
         self.query.valid.next = self.job.valid.val()
             & self.needs_query.val()
             & !self.asked.q.val()
@@ -171,10 +177,12 @@ impl Logic for Resolve {
         self.query.data.next.buffer.rights = RIGHT_LOCAL_WRITE;
         self.query.data.next.buffer.address = self.job.data.val().target;
         self.query.data.next.buffer.length = bit_cast::<64, 16>(self.job.data.val().length);
+        self.query.data.next.pair = self.job.data.val().ending.pair;
+        self.query.data.next.tagged = self.job.data.val().ending.of_message;
+        self.query.data.next.context = self.job.data.val().ending.context;
         if self.is_put.val() {
             self.query.data.next.buffer.rights = RIGHT_REMOTE_WRITE;
             self.query.data.next.remote = true;
-            self.query.data.next.pair = self.job.data.val().ending.pair;
             self.query.data.next.remote_key = self.job.data.val().source;
         }
         if self.query.valid.val() & self.query.ready.val() {
@@ -240,7 +248,7 @@ impl Logic for Resolve {
                 if self.copied.valid.val() {
                     self.read_failed.d.next = self.copied.data.val();
                     self.state.d.next = State::Request;
-                    if self.unreadable.val() {
+                    if self.unreadable.val() | self.refused.q.val() {
                         self.state.d.next = State::Discard;
                     }
                 }
@@ -314,6 +322,7 @@ impl Logic for Resolve {
         self.entry.valid.next = (self.state.q.val() == State::Entry) & self.counted.val();
         self.entry.data.next = LedgerEntry {
             writes: self.writes.q.val(),
+            guarded: self.guarded.q.val(),
             ending: self.ending.val(),
         };
 
@@ -327,6 +336,7 @@ impl Logic for Resolve {
             self.words.d.next = self.new_words.val();
             self.rest.d.next = self.new_rest.val();
             self.writes.d.next = false;
+            self.guarded.d.next = self.needs_query.val() & self.granted.q.val();
             self.refused.d.next = self.refuses.val();
             self.read_failed.d.next = false;
             self.state.d.next = State::Drop;

@@ -122,6 +122,19 @@ pub fn gather() -> Vec<Break> {
         Break::new("read_error_ignored").force::<Gather>("read_data_error", "false"),
         // A buffer is read whatever Regions says.
         Break::new("reads_what_is_refused").force::<Gather>("may_read", "true"),
+        // A fence isn't told that a read has ended,
+        Break::new("access_never_ends").force::<Gather>("access_ends", "false"),
+        // is told so when its words are still coming,
+        Break::new("access_ends_early").force::<Gather>("access_ends", "goes_on & asks & may_read"),
+        // or of a segment that may not be read.
+        Break::new("refused_access_ends").force::<Gather>(
+            "access_ends",
+            "passes & (under_way.output.data.allowed | under_way.output.data.refused)",
+        ),
+        // What is asked for isn't said to be a message's,
+        Break::new("asks_for_no_message").force::<Gather>("asked.tagged", "false"),
+        // or it is said to be another pair's.
+        Break::new("asks_for_pair_0").force::<Gather>("asked.pair", "0"),
         // A job that is refused becomes a message.
         Break::new("refused_goes_out").force::<Gather>("sound", "true"),
         // Jobs come although the longest payload has no room.

@@ -79,9 +79,12 @@ struct ToAsk {
     answer: Bit,
     /// It is refused already.
     refused: Bit,
-    /// Of an answer: who asks, and by which key.
+    /// On whose behalf, and of an answer by which key.
     pair: Bits<16>,
     remote_key: Bits<64>,
+    /// It is the payload of a message of this context.
+    tagged: Bit,
+    context: Bits<16>,
 }
 
 /// A segment to read.
@@ -113,6 +116,8 @@ struct UnderWay {
     whole: Bits<8>,
     /// They are being read.
     reads: Bit,
+    /// The segment was asked for and allowed.
+    allowed: Bit,
     /// The segment may not be read.
     refused: Bit,
     /// It is an answer's.
@@ -146,6 +151,8 @@ pub struct Gather {
     pub query: Stream<Out, Access>,
     /// The oldest query without an answer is answered: whether it may be used, and where it is.
     pub allowed: Pulse<In, Permission>,
+    /// Pulse: what the oldest answer that was yes allowed has ended.
+    pub access_ends: Signal<Out, Bit>,
     /// Read client of `DmaRead`.
     pub read_request: Stream<Out, DmaRequest>,
     /// Eight bytes, the first in the lowest lane; bytes beyond the length are zero.

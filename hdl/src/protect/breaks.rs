@@ -1,11 +1,12 @@
 //! Contracts of protection that a test breaks, to show that it notices.
 
-use super::barrier::Barrier;
+use super::fence::Fence;
 use super::grants::Grants;
 use super::peer_refusals::PeerRefusals;
 use super::refusals::Refusals;
 use super::regions::Regions;
 use super::shut_out::ShutOut;
+use super::tickets::Tickets;
 use crate::verilog::Break;
 
 /// Of the table of regions.
@@ -82,8 +83,22 @@ pub fn regions() -> Vec<Break> {
         Break::new("numbers_aliased").force::<Regions>("in_table", "true"),
         // A region that was cleared may still be used.
         Break::new("never_forgets").force_if::<Regions>("entries.write_enable", "false", "!is_set"),
-        // A region changes while what it allowed is on its way.
-        Break::new("changes_at_any_time").force::<Regions>("needs_quiet", "false"),
+        // Nothing is told of what was allowed,
+        Break::new("allows_silently").force::<Regions>("delivers.d", "false"),
+        // more than was allowed,
+        Break::new("tickets_for_the_refused")
+            .force::<Regions>("transmits.d", "transmit_allowed.valid"),
+        // or it is told of another region, domain, pair, or page.
+        Break::new("ticket_of_another_region")
+            .force::<Regions>("ticket.d.region", "named.q.region"),
+        Break::new("ticket_of_the_asker")
+            .force::<Regions>("ticket.d.domain", "answering.q.query.buffer.domain"),
+        Break::new("ticket_of_another_pair")
+            .force::<Regions>("ticket.d.pair", "taken.q.query.pair"),
+        Break::new("ticket_without_a_context").force::<Regions>("ticket.d.tagged", "false"),
+        Break::new("ticket_of_one_page").force::<Regions>("last_byte", "located.q"),
+        Break::new("ticket_of_a_page_more")
+            .force::<Regions>("last_byte", "located.q + answering.q.query.buffer.length"),
         // A region changes between a query and its answer.
         Break::new("changes_under_a_query").force::<Regions>("under_way", "false"),
         // A refusal is known a cycle sooner.
@@ -116,25 +131,71 @@ pub fn regions() -> Vec<Break> {
     ]
 }
 
-/// Of the wait for the reads that began before a change.
-pub fn barrier() -> Vec<Break> {
+/// Of the wait for the accesses that a change concerns.
+pub fn fence() -> Vec<Break> {
     vec![
         // A change is done when the table has changed.
-        Break::new("waits_for_nothing").force::<Barrier>("done", "control.valid & waits.q"),
-        // It waits for reads that began after it too.
-        Break::new("waits_for_all")
-            .force::<Barrier>("done", "control.valid & waits.q & !under_way.q.any()"),
-        // It doesn't wait for the youngest of those before it.
-        Break::new("forgets_the_youngest").force_if::<Barrier>(
-            "before.d",
-            "left - 1",
-            "inner.valid & inner.ready & left.any()",
+        Break::new("waits_for_nothing").force::<Fence>("is_under_way", "false"),
+        // The reads of payloads are forgotten,
+        Break::new("forgets_reads").force::<Fence>("tickets[0].start", "false"),
+        // or the writes.
+        Break::new("forgets_writes").force::<Fence>("tickets[1].start", "false"),
+        // It doesn't wait for the youngest access before it.
+        Break::new("forgets_the_youngest").force_if::<Tickets>("at.d", "next.q - 2", "start"),
+        // It stops at the youngest that isn't covered.
+        Break::new("looks_at_the_youngest").force_if::<Tickets>(
+            "looks.d",
+            "false",
+            "looks.q & !is_covered",
         ),
+        // It waits for what it doesn't cover,
+        Break::new("waits_for_other_regions").force::<Tickets>("other_region", "false"),
+        Break::new("waits_for_other_pairs").force::<Tickets>("other_pair", "false"),
+        Break::new("waits_for_other_contexts").force::<Tickets>("other_context", "false"),
+        Break::new("waits_for_other_pages").force::<Tickets>("other_pages", "false"),
+        Break::new("waits_for_other_domains").force::<Tickets>("other_domain", "false"),
+        // for accesses without a context as if they had one,
+        Break::new("untagged_is_tagged").force::<Tickets>(
+            "other_context",
+            "covers.get_bit(2) & (ticket.context != fence.context)",
+        ),
+        // or for none that begins before the range of pages.
+        Break::new("first_page_alone").force_if::<Tickets>(
+            "other_pages",
+            "true",
+            "covers.get_bit(3) & (ticket.first_page < fence.first_page)",
+        ),
+        // It ends a ticket early.
+        Break::new("ends_one_early").force::<Tickets>("ahead", "at.q - oldest.q - 1"),
         // The next change takes over what a withdrawn one waited for, and never gets to the table.
-        Break::new("remembers_the_withdrawn").force_if::<Barrier>(
+        Break::new("remembers_the_withdrawn").force_if::<Fence>(
             "waits.d",
             "waits.q",
             "!control.valid",
+        ),
+        // The next wait goes on where a withdrawn one was.
+        Break::new("goes_on_for_the_withdrawn").force_if::<Tickets>(
+            "at.d",
+            "at.q",
+            "start & (looks.q | waits.q)",
+        ),
+        // What a permission gives is waited for as if it took.
+        Break::new("waits_for_what_is_given").force_if::<Fence>(
+            "of_pair",
+            "true",
+            "operation == 20",
+        ),
+        // A revoked sender's accesses are forgotten.
+        Break::new("revocation_waits_for_nobody").force_if::<Fence>(
+            "of_pair",
+            "false",
+            "operation == 21",
+        ),
+        // A deregistration waits for another region.
+        Break::new("another_region").force_if::<Fence>(
+            "covered.region",
+            "named.region",
+            "of_region",
         ),
     ]
 }

@@ -1,18 +1,20 @@
 //! Protection: which memory a request may use.
 
-mod barrier;
 pub mod breaks;
+mod fence;
 mod grants;
 mod peer_refusals;
 mod refusals;
 mod regions;
 mod shut_out;
+mod tickets;
 
-pub use barrier::Barrier;
+pub use fence::Fence;
 pub use peer_refusals::PeerRefusals;
 pub use refusals::Refusals;
 pub use regions::{LATENCY, Regions};
 pub use shut_out::ShutOut;
+pub use tickets::TICKETS;
 
 use crate::config::{ECP5, TINY};
 use crate::tops::{Class, Top};
@@ -22,7 +24,7 @@ pub fn tops() -> Vec<Top> {
     vec![
         Top::of("regions_tiny", Class::Test, || Regions::new(&TINY)),
         Top::of("regions_ecp5", Class::Test, || Regions::new(&ECP5)),
-        Top::of("barrier", Class::Test, Barrier::default),
+        Top::of("fence", Class::Test, Fence::default),
         Top::of("refusals", Class::Test, Refusals::default),
         Top::of("peer_refusals", Class::Test, || PeerRefusals::new(&TINY)),
         Top::of("peer_refusals_ecp5", Class::Synthesis, || {
@@ -33,7 +35,8 @@ pub fn tops() -> Vec<Top> {
         Top::broken("regions_tiny_broken", breaks::regions, || {
             Regions::new(&TINY)
         }),
-        Top::broken("barrier_broken", breaks::barrier, Barrier::default),
+        Top::broken("fence_broken", breaks::fence, Fence::default),
+        Top::mutants("fence_mutants", Fence::default),
         Top::broken("refusals_broken", breaks::refusals, Refusals::default),
         Top::broken("peer_refusals_broken", breaks::peer_refusals, || {
             PeerRefusals::new(&TINY)

@@ -10,7 +10,8 @@
 //! A query is taken in each cycle, but for a peer's, of which one is under way. It is answered after the same number of cycles whatever the tables hold and whatever
 //! the answer is, so its time reveals nothing about other regions. Sums are one bit wider than addresses: nothing wraps.
 //!
-//! The tables change in a cycle in which no query is on its way. What takes something away waits for `quiet`: then nothing that was allowed is on its way either.
+//! The tables change in a cycle in which no query is on its way, and queries wait for that: some cycles. A ticket of each access that is
+//! allowed is told in the cycle after its answer: by these [`Fence`](super::Fence) knows what is on its way when something has been taken away.
 
 use super::grants::Grants;
 use crate::config::Config;
@@ -18,8 +19,9 @@ use crate::prelude::*;
 use crate::prim::{StreamMux, Table};
 use crate::types::{
     Access, ControlRequest, Fault, GrantSetup, Permission, RegionQuery, RegionSetup, RemoteRefusal,
+    Ticket,
 };
-use abi::control::{KEY_INDEX_BITS, Operation, RefusalReason};
+use abi::control::{KEY_INDEX_BITS, Operation, PAGE_BITS, RefusalReason};
 
 /// Cycles from the transfer of a query to its answer.
 pub const LATENCY: u64 = 5;
@@ -37,6 +39,7 @@ const _: () = assert!(
     "the kernel joins their queries to the inputs of these numbers"
 );
 const _: () = assert!(KEY_INDEX_BITS == 12, "the kernel slices keys at this bit");
+const _: () = assert!(PAGE_BITS == 12, "the kernel slices addresses at this bit");
 
 /// A region's entry in the table.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -79,6 +82,10 @@ pub struct Regions {
     pub delivery_query: Stream<In, Access>,
     /// Whether it may be used, and where it is.
     pub delivery_allowed: Pulse<Out, Permission>,
+    /// A pulse in the cycle after each answer to `transmit` that is yes.
+    pub transmit_ticket: Pulse<Out, Ticket>,
+    /// The same of `delivery`.
+    pub delivery_ticket: Pulse<Out, Ticket>,
     /// A buffer that is posted.
     pub posts_query: Stream<In, RegionQuery>,
     /// Whether it may be used.
@@ -87,11 +94,9 @@ pub struct Regions {
     pub refused: Pulse<Out, RegionQuery>,
     /// A pulse in the cycle after each answer that is no and that a peer asked for.
     pub peer_refused: Pulse<Out, RemoteRefusal>,
-    /// No access that was allowed is on its way. What changes or takes something away waits for it, and holds queries off only while it is high.
-    pub quiet: Signal<In, Bit>,
     /// A pair that has failed; taken when its peer may use nothing any more.
     pub fault: Stream<In, Fault>,
-    /// A control request; taken when it is done.
+    /// A control request; taken when the tables have changed, and no query from before is unanswered.
     pub control: Stream<In, ControlRequest>,
 
     #[is(StreamMux::new(client::COUNT))]
@@ -115,14 +120,21 @@ pub struct Regions {
     added_end: Reg<Bits<65>>,
     query_end: Reg<Bits<65>>,
     region_end: Reg<Bits<65>>,
-    /// Card address of its first byte.
+    /// Card address of its first byte, and its region's domain.
     located: Reg<Bits<64>>,
+    answering_domain: Reg<Bits<8>>,
     /// The region is there, has the rights, and is the one that was granted: its domain alone speaks against the access, or its end.
     fits_region: Reg<Bit>,
     other_domain: Reg<Bit>,
     ends_outside: Signal<Local, Bit>,
     told: Reg<RemoteRefusal>,
     tells: Reg<Bit>,
+    /// Whose access was allowed in the cycle before, and which it was.
+    transmits: Reg<Bit>,
+    delivers: Reg<Bit>,
+    ticket: Reg<Ticket>,
+    first_byte: Signal<Local, Bits<64>>,
+    last_byte: Signal<Local, Bits<64>>,
 
     answer: Signal<Local, Permission>,
     posts_asks: Signal<Local, Access>,
@@ -132,7 +144,6 @@ pub struct Regions {
     takes: Signal<Local, Bit>,
     looks: Signal<Local, Asked>,
     operation: Signal<Local, Bits<8>>,
-    needs_quiet: Signal<Local, Bit>,
     is_region: Signal<Local, Bit>,
     cleared: Signal<Local, Bit>,
     holds: Signal<Local, Bit>,
@@ -195,11 +206,7 @@ impl Logic for Regions {
         self.operation.next = self.control.data.val().operation;
         self.is_set.next = self.operation.val() == Operation::RegionSet;
         self.is_region.next = self.is_set.val() | (self.operation.val() == Operation::RegionClear);
-        self.needs_quiet.next = (self.operation.val() != Operation::PairSet)
-            & (self.operation.val() != Operation::PairClear)
-            & (self.operation.val() != Operation::GrantSet);
-        self.holds.next = self.fault.valid.val()
-            | (self.control.valid.val() & (!self.needs_quiet.val() | self.quiet.val()));
+        self.holds.next = self.fault.valid.val() | self.control.valid.val();
         self.under_way.next = self.taken.q.val().valid
             | self.named.q.val().valid
             | self.looking.q.val().valid
@@ -209,10 +216,8 @@ impl Logic for Regions {
             self.holds.val() & !self.under_way.val() & self.cleared.val() & !self.changing.q.val();
         self.failing.d.next = self.fault.valid.val();
         self.fault.ready.next = self.changing.q.val() & self.failing.q.val();
-        self.changes.next = self.changing.q.val()
-            & !self.failing.q.val()
-            & self.control.valid.val()
-            & (!self.needs_quiet.val() | self.quiet.val());
+        self.changes.next =
+            self.changing.q.val() & !self.failing.q.val() & self.control.valid.val();
         self.control.ready.next = self.changes.val();
         self.data.next = self.control.data.val().data;
         self.setup.next = self.data.val().get_bits::<192>(0).into();
@@ -341,6 +346,7 @@ impl Logic for Regions {
         self.other_domain.d.next = !self.same_domain.val();
         self.answering.d.next = self.adding.q.val();
         self.answering.d.next.allowed = self.permitted.val();
+        self.answering_domain.d.next = self.region.q.val().domain;
         self.query_end.d.next = self.added_end.q.val();
         self.region_end.d.next =
             bit_cast::<65, 64>(self.base.val()) + bit_cast::<65, 64>(self.size.val());
@@ -397,5 +403,30 @@ impl Logic for Regions {
             self.told.d.next.reason = self.grants.reason.val();
         }
         send!(self.peer_refused, self.tells.q.val(), self.told.q.val());
+
+        // What was allowed is known then, too.
+        self.first_byte.next = self.located.q.val();
+        self.last_byte.next = self.located.q.val() + self.answering.q.val().query.buffer.length - 1;
+        self.ticket.d.next = Ticket {
+            region: self.answering.q.val().region,
+            domain: self.answering_domain.q.val(),
+            pair: self.answering.q.val().query.pair,
+            tagged: self.answering.q.val().query.tagged,
+            context: self.answering.q.val().query.context,
+            first_page: self.first_byte.val().get_bits::<52>(12),
+            last_page: self.last_byte.val().get_bits::<52>(12),
+        };
+        self.transmits.d.next = self.transmit_allowed.valid.val() & self.fits.val();
+        self.delivers.d.next = self.delivery_allowed.valid.val() & self.fits.val();
+        send!(
+            self.transmit_ticket,
+            self.transmits.q.val(),
+            self.ticket.q.val()
+        );
+        send!(
+            self.delivery_ticket,
+            self.delivers.q.val(),
+            self.ticket.q.val()
+        );
     }
 }

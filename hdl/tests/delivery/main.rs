@@ -272,6 +272,9 @@ fn background(size: &Size, rng: &mut ChaCha8Rng) {
     assert!(entered > 4, "{entered} messages enter beside a walk");
     world.flush_behind_a_message();
     world.queue_behind_a_full_list();
+    for _ in 0..2 {
+        world.probe_behind_a_message();
+    }
     world.settle();
     let seen = &world.reference.wanted.seen;
     assert!(seen.ready_for_backlog > 0, "{seen:?}");

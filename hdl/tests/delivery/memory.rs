@@ -78,6 +78,11 @@ impl Memory {
         !self.writes.is_empty() || !self.reads.is_empty()
     }
 
+    /// Writes under way, with how many were asked for before each.
+    pub fn writes(&self) -> impl Iterator<Item = (u64, Access)> {
+        (self.answered..).zip(self.writes.iter().map(|write| write.access))
+    }
+
     /// Sets the inputs of the cycle.
     pub fn drive(&mut self, bench: &mut Bench, rng: &mut ChaCha8Rng) {
         let wants_data = |w: &Write| w.data.len() < w.access.length;

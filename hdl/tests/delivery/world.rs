@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{
-    GrantSetup, KEY_INDEX_BITS, Operation, PairReport, PairSetup, RIGHT_LOCAL_READ,
-    RIGHT_LOCAL_WRITE, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, RegionSetup, RuleSetup,
+    COVER_PAIR, COVER_REGION, FenceSetup, GrantSetup, KEY_INDEX_BITS, Operation, PairReport,
+    PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
+    RegionSetup, RuleSetup,
 };
 use abi::key::remote_key;
 use abi::limits::EAGER_MAX;
@@ -127,6 +128,10 @@ pub struct World {
     pub overrun: bool,
     /// Compare nothing: the checks in the gates are on their own.
     pub blind: bool,
+    /// Writes that were under way when the regions changed last, with how many had been asked for before each.
+    before_change: Vec<(u64, Access)>,
+    /// Writes to a region that was waited for, and writes to others that a change of one didn't wait for.
+    pub waited: [u32; 2],
     memory: Memory,
     rng: ChaCha8Rng,
     /// A message that is offered, and the incarnation of its pair.
@@ -213,6 +218,8 @@ impl World {
             credits: 0,
             overrun: false,
             blind: false,
+            before_change: vec![],
+            waited: [0; 2],
             memory: Memory::new(BASE, SIZE, fails, &mut rng),
             arrival: None,
             payload: VecDeque::new(),
@@ -343,6 +350,34 @@ impl World {
         self.control = Some(control);
         while self.control.is_some() {
             self.cycle();
+        }
+        self.mood = mood;
+    }
+
+    /// Runs until the Gate has been asked about all that is here. Of what may be written the write is asked for, and may be under way.
+    fn ask_all(&mut self) {
+        let mood = std::mem::replace(&mut self.mood, Mood::Quiet);
+        let start = self.bench.model.cycle();
+        loop {
+            let wanted = &self.reference.wanted;
+            // One that can't be read is asked about, too.
+            let unreadable = |output: &Output| match output {
+                Output::Complete { entry, .. } => entry.status == Status::MemoryError.code(),
+                _ => false,
+            };
+            let asked = self.arrival.is_none()
+                && self.list.is_none()
+                && self.control.is_none()
+                && self.entering.is_empty()
+                && self.entered.is_empty()
+                && wanted.writes.is_empty()
+                && !wanted.outputs.iter().any(|(output, _)| unreadable(output));
+            if asked {
+                break;
+            }
+            self.cycle();
+            let cycles = self.bench.model.cycle() - start;
+            assert!(cycles < 100_000, "all is asked: {}", self.left());
         }
         self.mood = mood;
     }
@@ -682,6 +717,27 @@ impl World {
         if let Some((message, _)) = &mut self.arrival {
             (message.ready, message.context) = (true, 1);
         }
+        self.settle();
+        self.control(Control::EndpointFlush(0));
+    }
+
+    /// Probes right behind a message, of an endpoint of which a receive waits for room: that one is to look at the message first, so the probe is
+    /// behind it.
+    pub fn probe_behind_a_message(&mut self) {
+        self.mood = Mood::Quiet;
+        let pair = self.pairs[2];
+        self.fill_the_list(pair);
+        self.settle();
+        let mut probe = self.request(Opcode::Probe);
+        (probe.pair, probe.context, probe.ignore_bits) = (pair, 1, u64::MAX);
+        self.offer_message_of(pair, vec![]);
+        if let Some((message, _)) = &mut self.arrival {
+            message.context = 1;
+        }
+        for _ in 0..self.rng.random_range(0..8) {
+            self.cycle();
+        }
+        self.list = Some((0, probe));
         self.settle();
         self.control(Control::EndpointFlush(0));
     }
@@ -1113,7 +1169,8 @@ impl World {
         }
     }
 
-    /// A region comes or goes while messages and requests that need it are under way: what has entered goes by the old regions.
+    /// A region comes or goes, or is changed. What the Gate is asked later goes by the new ones, also for what was posted before: a region goes while writes to it
+    /// are under way, and comes when nothing is.
     fn change_a_region(&mut self) {
         if self.blind {
             return;
@@ -1124,8 +1181,10 @@ impl World {
             _ => self.rng.random_range(0..6),
         };
         if self.reference.regions.contains_key(&index) {
+            self.ask_all();
             self.control(Control::RegionClear(index));
         } else {
+            self.settle();
             self.tag = self.tag.wrapping_mul(5).wrapping_add(1);
             self.control(Control::RegionSet(index, self.region(index)));
         }
@@ -1137,6 +1196,7 @@ impl World {
             return;
         }
         let row = self.rng.random_range(0..2 * PAIRS as u16);
+        self.ask_all();
         match self.rng.random_range(0..4) {
             0 => self.control(Control::SenderRevoke(self.pairs[usize::from(row) % PAIRS])),
             1 => self.control(Control::GrantClear(row)),
@@ -1426,7 +1486,15 @@ impl World {
             Control::RuleSet(row, rule) => (Operation::RuleSet, row, rule.to_words().to_vec()),
             Control::RuleClear(row) => (Operation::RuleClear, row, vec![]),
             Control::GrantSet(row, grant) => (Operation::GrantSet, row, grant.to_words().to_vec()),
-            Control::GrantClear(row) => (Operation::GrantClear, row, vec![]),
+            Control::GrantClear(row) => {
+                let fence = FenceSetup {
+                    covers: COVER_REGION | COVER_PAIR,
+                    region: PUT_REGION,
+                    pair: self.grant(row).holder,
+                    ..FenceSetup::default()
+                };
+                (Operation::GrantClear, row, fence.to_words().to_vec())
+            }
             Control::SenderRevoke(pair) => (Operation::SenderRevoke, pair, vec![]),
         };
         let mut fields = vec![(operation.code().into(), 8), (index.into(), 16)];
@@ -1606,6 +1674,9 @@ impl World {
                 "an answer is on its way to a buffer of {pair}"
             );
         }
+        if self.bench.is("tables_change") {
+            self.changes();
+        }
         let done = self.taken("control");
         if !done {
             return;
@@ -1657,14 +1728,39 @@ impl World {
             Control::EndpointFlush(_) => {
                 assert!(!self.reference.walks(), "all its receives have ended");
             }
-            Control::RegionSet(index, setup) => self.reference.region_set(index, Some(setup)),
-            Control::RegionClear(index) => self.reference.region_set(index, None),
+            // The tables have changed before; what a region that has gone allowed has ended.
+            Control::RegionSet(index, _) | Control::RegionClear(index) => {
+                let base = BUFFERS + REGION * u64::from(index);
+                let answered = self.memory.answered;
+                for (number, access) in &self.before_change {
+                    let inside = (base..base + REGION).contains(&access.address);
+                    assert!(
+                        !inside || *number < answered,
+                        "{access:x?} of a region that goes"
+                    );
+                    let beside = *number >= answered;
+                    self.waited[usize::from(beside)] += u32::from(inside || beside);
+                }
+            }
+            Control::GrantSet(..) | Control::GrantClear(_) | Control::SenderRevoke(_) => {}
             // It enters the order behind what has entered.
             Control::RuleSet(row, rule) => self.entered.push_back(Entered::Rule(row, Some(rule))),
             Control::RuleClear(row) => self.entered.push_back(Entered::Rule(row, None)),
-            Control::GrantSet(row, grant) => self.reference.grant_set(row, Some(grant)),
-            Control::GrantClear(row) => self.reference.grant_set(row, None),
-            Control::SenderRevoke(pair) => self.reference.revoke(pair),
+        }
+    }
+
+    /// The tables of the regions change.
+    fn changes(&mut self) {
+        self.before_change = self.memory.writes().collect();
+        match self.control {
+            Some(Control::RegionSet(index, setup)) => {
+                self.reference.region_set(index, Some(setup));
+            }
+            Some(Control::RegionClear(index)) => self.reference.region_set(index, None),
+            Some(Control::GrantSet(row, grant)) => self.reference.grant_set(row, Some(grant)),
+            Some(Control::GrantClear(row)) => self.reference.grant_set(row, None),
+            Some(Control::SenderRevoke(pair)) => self.reference.revoke(pair),
+            _ => {}
         }
     }
 

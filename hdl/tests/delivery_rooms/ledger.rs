@@ -26,6 +26,8 @@ enum Said {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     writes: bool,
+    /// The Gate has allowed an access of it.
+    guarded: bool,
     /// The write is answered by an error.
     fails: bool,
     /// If it settles: the receive stays.
@@ -42,6 +44,7 @@ impl Entry {
         }
         Entry {
             writes: rng.random(),
+            guarded: rng.random(),
             fails: rng.random_bool(0.2),
             stays: rng.random(),
             ending,
@@ -49,7 +52,7 @@ impl Entry {
     }
 
     fn words(&self) -> Vec<u64> {
-        let mut fields = vec![(self.writes.into(), 1)];
+        let mut fields = vec![(self.writes.into(), 1), (self.guarded.into(), 1)];
         fields.extend(self.ending.fields());
         pack(&fields)
     }
@@ -149,6 +152,8 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
     let mut asked = Sink::<3>::new("asked", "asked");
     let mut told = Sink::<1>::new("answered", "answered");
     let writes: Vec<&Entry> = entries.iter().filter(|entry| entry.writes).collect();
+    let guarded: Vec<usize> = (0..entries.len()).filter(|n| entries[*n].guarded).collect();
+    let mut ended = 0;
     let expected: Vec<Vec<Said>> = entries.iter().map(Entry::says).collect();
     // What hasn't been said yet, by number of the entry, the next one last.
     let mut unsaid: Vec<(usize, Said)> = vec![];
@@ -190,6 +195,15 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
             bench.eval();
         }
 
+        // An access has ended when its write is answered,
+        if bench.is("access_ends") {
+            let n = guarded[ended];
+            assert!(n < source.given, "entry {n}, which hasn't come");
+            let number = entries[..n].iter().filter(|e| e.writes).count();
+            let written = !entries[n].writes || number < answered;
+            assert!(written, "entry {n}'s write isn't answered");
+            ended += 1;
+        }
         let said = [
             bench
                 .is("written_valid")
@@ -214,6 +228,9 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
                 let number = entries[..n].iter().filter(|e| e.writes).count();
                 assert!(number < answered, "entry {n}'s write isn't answered");
             }
+            // and before anything is said of it.
+            let up_to_it = guarded.partition_point(|guarded| *guarded <= n);
+            assert_eq!(ended, up_to_it, "accesses that have ended at entry {n}");
             if matches!(said, Said::Settle(_)) && !at_once {
                 settles = Some(entries[n].stays);
             }
@@ -264,6 +281,7 @@ fn a_completion_and_its_progress_take_three_cycles() {
     for_seeds(1, |rng| {
         let entry = Entry {
             writes: true,
+            guarded: true,
             fails: false,
             stays: false,
             ending: Ending {

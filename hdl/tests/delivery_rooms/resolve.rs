@@ -62,6 +62,8 @@ fn add(
 ) {
     let mut ending = job.ending;
     let mut writes = job.length > 0;
+    // The Gate has allowed it.
+    let mut guarded = false;
     let mut target = job.target;
     let arrived = job.arrived.div_ceil(8) as usize;
     let on_wire: Vec<Vec<u64>> = (0..arrived).map(|_| vec![rng.random()]).collect();
@@ -73,25 +75,30 @@ fn add(
     };
     match job.way {
         Way::Ends | Way::Drop => writes = false,
-        Way::Hit | Way::Put if writes => {
+        Way::Hit | Way::Put | Way::Copy if writes => {
             let rights = match job.way {
                 Way::Put => RIGHT_REMOTE_WRITE,
                 _ => RIGHT_LOCAL_WRITE,
             };
-            let mut query = vec![
+            let key = match job.way {
+                Way::Put => job.source,
+                // Nothing of a peer's.
+                _ => 0,
+            };
+            expected.queries.push(pack(&[
                 (job.domain, 8),
                 (job.key, 32),
                 (rights.into(), 8),
                 (job.target, 64),
                 (job.length, 64),
-            ];
-            query.extend(match job.way {
-                Way::Put => [(1, 1), (job.ending.pair, 16), (job.source, 64)],
-                // Nothing of a peer's.
-                _ => [(0, 1), (0, 16), (0, 64)],
-            });
-            expected.queries.push(pack(&query));
+                ((job.way == Way::Put).into(), 1),
+                (job.ending.pair, 16),
+                (key, 64),
+                (job.ending.of_message.into(), 1),
+                (job.ending.context, 16),
+            ]));
             writes = rng.random_bool(grants);
+            guarded = writes;
             let address = rng.random();
             given.granted.push((writes, address));
             if job.way == Way::Put {
@@ -102,12 +109,13 @@ fn add(
                 ending.refused = job.way == Way::Put;
                 expected.refused[job.ending.pair as usize] += 1;
             }
-        }
-        Way::Copy if writes => {
-            writes = !rng.random_bool(fails);
-            given.copied.push(vec![u64::from(!writes)]);
-            if !writes {
-                ending.status = Status::MemoryError.code().into();
+            if job.way == Way::Copy {
+                let unreadable = rng.random_bool(fails);
+                given.copied.push(vec![u64::from(unreadable)]);
+                if unreadable {
+                    writes = false;
+                    ending.status = Status::MemoryError.code().into();
+                }
             }
         }
         Way::Hit | Way::Put | Way::Slot | Way::Copy => {}
@@ -121,14 +129,14 @@ fn add(
     given.payload.extend(on_wire);
     given.data.extend(in_slot);
     given.jobs.push(job);
-    expected.entries.push(entry(writes, &ending));
+    expected.entries.push(entry(writes, guarded, &ending));
     let gone = [&given.payload, &given.data, &expected.written].map(Vec::len);
     expected.gone.push(gone);
 }
 
 /// A `LedgerEntry` on a pin.
-fn entry(writes: bool, ending: &Ending) -> Vec<u64> {
-    let mut fields = vec![(writes.into(), 1)];
+fn entry(writes: bool, guarded: bool, ending: &Ending) -> Vec<u64> {
+    let mut fields = vec![(writes.into(), 1), (guarded.into(), 1)];
     fields.extend(ending.fields());
     pack(&fields)
 }

@@ -4,11 +4,11 @@
 use crate::common::{PATIENCE, Side, able_options, connected, fabric, opened_at, options, sized};
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
-    Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, DrainError, DrainOptions,
-    DrainPolicy, Drained, Endpoint, EndpointAddress, EventFdError, Gather, Get, Group, MessageSet,
-    OpenError, Pair, PairTimes, PostError, Protection, Put, RecvWr, RemoteKey, RemoteRights,
-    Request, Revocation, RevokeError, SendBuffer, SendFlags, SendLimits, SendWr, SharedBuffer,
-    ShutOut, Source, TaggedReceive, TaggedSend, ToldRevocation, WatchOptions, Window,
+    Access, Buffer, CommandError, ConnectError, Cover, Device, DeviceOptions, DrainError,
+    DrainOptions, DrainPolicy, Drained, Endpoint, EndpointAddress, EventFdError, Gather, Get,
+    Group, MessageSet, OpenError, Pair, PairTimes, PostError, Protection, Put, RecvWr, RemoteKey,
+    RemoteRights, Request, Revocation, RevokeError, SendBuffer, SendFlags, SendLimits, SendWr,
+    SharedBuffer, ShutOut, Source, TaggedReceive, TaggedSend, ToldRevocation, WatchOptions, Window,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -1618,8 +1618,21 @@ const ROWS: &[Row] = &[
         },
     ),
     // fence
+    ("fence", "`Argument`", || {
+        granted(|a, window| {
+            let cover = Cover::all().window_pages(window, ..=window.length());
+            let key = window.grant(&a.endpoint, a.pair, RemoteRights::WRITE, ..)?;
+            a.pd.fence(cover).map(|()| key)
+        })
+    }),
+    ("fence", "`NotFound`", || {
+        asked(|a, _| {
+            a.endpoint.close_pair(a.pair).unwrap();
+            a.pd.fence(Cover::all().pair(&a.endpoint, a.pair)).err()
+        })
+    }),
     ("fence", "`Refused` with `Unsupported`", || {
-        asked(|a, _| a.pd.fence().err())
+        asked(|a, _| a.pd.fence(Cover::all()).err())
     }),
     // query
     (

@@ -3,7 +3,8 @@
 use crate::common::{PATIENCE, Side, able_options, connected};
 use abi::control::{RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE};
 use host_driver::{
-    Access, Buffer, CommandError, MailboxStatus, Pair, RemoteKey, RemoteRights, WcStatus, Window,
+    Access, Buffer, CommandError, Cover, MailboxStatus, Pair, ProtectionDomain, RemoteKey,
+    RemoteRights, WcStatus, Window,
 };
 use soft_card::{Refused, RemoteAccess, SoftFabric};
 
@@ -97,7 +98,33 @@ pub fn a_key_is_its_peers_for_what_is_granted_until_it_is_revoked() {
     assert!(stage.access(other, keys[1], 64, 1).is_ok());
     // Once more is no error.
     stage.window.revoke(keys[0]).unwrap();
-    stage.a.pd.fence().unwrap();
+    // A fence of each kind returns, and one of another domain's things is refused.
+    let (pd, all) = (&stage.a.pd, Cover::all());
+    let endpoint = &stage.a.endpoint;
+    let covers = [
+        all,
+        all.window(&stage.window),
+        all.pair(endpoint, other),
+        all.window(&stage.window).pair(endpoint, other),
+        all.context(3),
+        all.window_pages(&stage.window, 8..),
+    ];
+    for cover in covers {
+        pd.fence(cover).unwrap();
+    }
+    let refuses = |pd: &ProtectionDomain, cover| {
+        assert!(matches!(pd.fence(cover), Err(CommandError::Argument(_))));
+    };
+    refuses(pd, all.window_pages(&stage.window, 8..8));
+    let strange = pd.device().alloc_pd().unwrap();
+    for cover in [
+        all.window(&stage.window),
+        all.pair(endpoint, other),
+        all.window_pages(&stage.window, ..),
+    ] {
+        refuses(&strange, cover);
+    }
+    strange.fence(all).unwrap();
 }
 
 #[test]

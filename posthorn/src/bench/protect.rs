@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use abi::limits::MAX_CREDITS;
 use anyhow::{Context, Result, ensure};
-use host_driver::{Access, Buffer, Pair, Put, RemoteKey, RemoteRights, WcStatus, Window};
+use host_driver::{Access, Buffer, Cover, Pair, Put, RemoteKey, RemoteRights, WcStatus, Window};
 use sim::fabric::LinkFilter;
 use sim::{Cluster, Firmware, Host};
 
@@ -32,8 +32,11 @@ const LONG: usize = 16 << 10;
 const LOOK: u64 = 16;
 /// Cycles until all puts run.
 const SETTLE: u64 = 8_000;
-/// Cycles that what is measured once may take.
-const ONCE: u64 = 30_000;
+/// Cycles that a call which is measured once may take, and all of them.
+const ONCE: u64 = 12_000;
+const ALL_CALLS: u64 = 60_000;
+/// Kinds of fences.
+const COVERS: usize = 6;
 /// Cycles without a completion after which a benchmark gives up.
 const PATIENCE: u64 = 1_000_000;
 /// What card 0 writes where nobody may any more.
@@ -79,7 +82,8 @@ impl Case {
 /// What was seen of a case, in cycles.
 struct Seen {
     revoke: u64,
-    fence: u64,
+    /// By what each covers.
+    fences: [(&'static str, u64); COVERS],
     /// Of so many revocations one after the other: the others' rate, as a share of what it is without.
     bystander: Option<(u64, f64)>,
 }
@@ -150,8 +154,10 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
         ];
         points.push(Point::new("revoke", params, seen.revoke as f64, "cycles"));
         if case.what == What::Peer && case.regions == 1 {
-            let params = [("cover", "all".into()), ("in_flight", under_way.into())];
-            points.push(Point::new("fence", params, seen.fence as f64, "cycles"));
+            for (cover, cycles) in seen.fences {
+                let params = [("cover", cover.into()), ("in_flight", under_way.into())];
+                points.push(Point::new("fence", params, cycles as f64, "cycles"));
+            }
         }
         if let Some((count, ratio)) = seen.bystander {
             let params = [("during", "revoke".into())];
@@ -186,7 +192,7 @@ fn measure(cluster: Cluster, case: Case) -> Result<Seen> {
     let outcome = outcome.run(|host| rank(host, case));
     let told = told(outcome)?;
     let measured = told.into_iter().flatten().next();
-    let (revoke, fence, rates) = measured.context("card 0 measures")?;
+    let (revoke, fences, rates) = measured.context("card 0 measures")?;
     let bystander = rates.map(
         |Rates {
              quiet,
@@ -196,7 +202,7 @@ fn measure(cluster: Cluster, case: Case) -> Result<Seen> {
     );
     Ok(Seen {
         revoke,
-        fence,
+        fences,
         bystander,
     })
 }
@@ -208,8 +214,8 @@ struct Rates {
     count: u64,
 }
 
-/// What card 0 tells: cycles of a revocation and of a fence, and where the rates are.
-type Told = (u64, u64, Option<Rates>);
+/// What card 0 tells: cycles of a revocation and of fences, and where the rates are.
+type Told = (u64, [(&'static str, u64); COVERS], Option<Rates>);
 
 fn rank(host: Host, case: Case) -> Result<Option<Told>> {
     let links = links();
@@ -230,7 +236,7 @@ fn rank(host: Host, case: Case) -> Result<Option<Told>> {
             memory.fill(1);
             free.extend((0..all).map(|place| (place, memory.split_to(bytes))));
         }
-        let end = ends.meet()? + SETTLE + ONCE + 2 * case.rates;
+        let end = ends.meet()? + SETTLE + ALL_CALLS + 2 * case.rates;
         let (landed, refused) = stream(&ends, &keys, own.start, free, outstanding, end)?;
         match ends.card() {
             1 if case.puts > 0 => ensure!(
@@ -260,7 +266,20 @@ fn rank(host: Host, case: Case) -> Result<Option<Told>> {
     let begin = ends.meet()? + SETTLE;
     ends.pause_until(begin);
     let pair = ends.pair(0)?;
-    let fence = timed(&ends, || Ok(ends.pd.fence()?))?;
+    let all = Cover::all();
+    let of_window = all.window(&parts[0]);
+    let covers = [
+        ("all", all),
+        ("region", of_window),
+        ("pair", all.pair(&ends.endpoint, pair)),
+        ("region_pair", of_window.pair(&ends.endpoint, pair)),
+        ("context", all.context(0)),
+        ("pages", all.window_pages(&parts[0], ..)),
+    ];
+    let mut fences = [("", 0); COVERS];
+    for (fence, (name, cover)) in fences.iter_mut().zip(covers) {
+        *fence = (name, timed(&ends, || Ok(ends.pd.fence(cover)?))?);
+    }
     let revoke = timed(&ends, || match case.what {
         What::Key => Ok(parts[0].revoke(first)?),
         What::Peer => Ok(ends.endpoint.revoke_peer(pair)?),
@@ -283,7 +302,7 @@ fn rank(host: Host, case: Case) -> Result<Option<Told>> {
         part.read(0, &mut bytes);
         ensure!(bytes == held, "a byte was written behind a revocation");
     }
-    Ok(Some((revoke, fence, rates)))
+    Ok(Some((revoke, fences, rates)))
 }
 
 /// Cycles that a call takes.

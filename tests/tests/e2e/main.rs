@@ -13,6 +13,7 @@ mod credits;
 mod determinism;
 mod drain;
 mod failures;
+mod fences;
 mod firmware;
 mod gets;
 mod grants;

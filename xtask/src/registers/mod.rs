@@ -174,6 +174,7 @@ fn commands() -> String {
         mailbox::CONSTANTS,
         control::RIGHTS,
         control::GRANTS,
+        control::COVERS,
         abi::key::REMOTE_KEYS,
     ]);
     page.prose(
@@ -311,6 +312,11 @@ fn control_requests() -> String {
         "PermissionSetup",
         control::PermissionSetup::ABOUT,
         control::PermissionSetup::FIELDS,
+    );
+    page.layout(
+        "FenceSetup",
+        control::FenceSetup::ABOUT,
+        control::FenceSetup::FIELDS,
     );
     page.text()
 }

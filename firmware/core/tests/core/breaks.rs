@@ -228,6 +228,7 @@ fn noticed_by(broken: Break) -> fn() {
         Break::KeysForeseen => grants::keys_are_foreseen_by_nobody,
         Break::EntropyUntested => grants::a_source_that_is_stuck_makes_no_key,
         Break::RevokeAnsweredEarly => grants::a_revoke_is_answered_when_the_gates_have_done_it,
+        Break::FenceEndsEarly => grants::a_fence_covers_what_is_named_and_no_other_domain,
         Break::RevokeWalks => grants::a_peer_is_revoked_in_one_step,
         Break::GenerationsOverrun | Break::GrantsOutlivePair => {
             grants::grants_end_with_their_pair_and_its_place_waits_for_that

@@ -6,9 +6,9 @@
 
 use crate::breaks::{self, promise, promise_eq};
 use abi::control::{
-    CardSetup, DATA_WORDS, EndpointSetup, EventSetup, GRANT_ANY_PEER, GRANT_SHARED, GrantSetup,
-    MatchSetup, Operation, PairReport, PairSetup, PermissionSetup, RING_BITS, RING_EVENT,
-    RegionSetup, RingSetup, RuleSetup, shared_grants,
+    COVER_PAIR, COVER_REGION, CardSetup, DATA_WORDS, EndpointSetup, EventSetup, FenceSetup,
+    GRANT_ANY_PEER, GRANT_SHARED, GrantSetup, MatchSetup, Operation, PairReport, PairSetup,
+    PermissionSetup, RING_BITS, RING_EVENT, RegionSetup, RingSetup, RuleSetup, shared_grants,
 };
 use abi::event::{Cause as EventCause, NO_PAIR};
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
@@ -107,6 +107,8 @@ pub struct Gates {
     pub log: Vec<(Operation, u16)>,
     /// Events for the host: endpoint, cause, pair, info. Those of the gates are here when the firmware takes them.
     pub raised: Vec<(u16, u8, u16, u64)>,
+    /// Fences.
+    pub fences: Vec<FenceSetup>,
     /// So many control requests are answered and not carried out.
     pub forgets: usize,
     /// Of those that are answered late, half aren't carried out.
@@ -188,6 +190,7 @@ impl Gates {
             stuck: false,
             log: Vec::new(),
             raised: Vec::new(),
+            fences: Vec::new(),
             forgets: 0,
             forgets_late: false,
             doubted: HashSet::new(),
@@ -460,10 +463,8 @@ impl Gates {
                 let doubted = self.doubted.contains(&(operation, index));
                 promise!(self.rules.remove(&index).is_some() || doubted);
             }
-            Operation::Fence
-            | Operation::PairRead
-            | Operation::CounterRead
-            | Operation::PairCounterRead => {}
+            Operation::Fence => self.fences.push(FenceSetup::from_words(&words(data))),
+            Operation::PairRead | Operation::CounterRead | Operation::PairCounterRead => {}
             Operation::ShutOutSet | Operation::ShutOutRead => {
                 promise!(self.pairs.contains_key(&index), "of no pair");
             }
@@ -487,7 +488,22 @@ impl Gates {
             }
             Operation::GrantClear => {
                 let doubted = self.doubted.contains(&(operation, index));
-                promise!(self.grants.remove(&index).is_some() || doubted);
+                let grant = self.grants.remove(&index);
+                promise!(grant.is_some() || doubted);
+                if let Some((grant, _)) = grant {
+                    let holder = match grant.flags & (GRANT_SHARED | GRANT_ANY_PEER) {
+                        0 => Some(grant.holder),
+                        _ => None,
+                    };
+                    let fence = FenceSetup::from_words(&words(data));
+                    let covered = FenceSetup {
+                        covers: COVER_REGION | holder.map_or(0, |_| COVER_PAIR),
+                        region: grant.region,
+                        pair: holder.unwrap_or(0),
+                        ..FenceSetup::default()
+                    };
+                    promise_eq!(fence, covered, "what a grant allows is waited for");
+                }
             }
             Operation::PermissionSet => {
                 let setup = PermissionSetup::from_words(&words(data));

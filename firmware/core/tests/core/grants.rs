@@ -5,13 +5,14 @@ use crate::commands::{connect, domain, open_pair, rings};
 use crate::gates::{Gates, Refusal, Unit, answer, boot, call, give, pass, settle, sizes};
 use abi::capability::{self, CAPABILITY_GRANTS, CAPABILITY_SENDERS};
 use abi::control::{
-    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, Operation, RIGHT_LOCAL_READ, RIGHT_REMOTE_ATOMIC,
-    RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
+    COVER_CONTEXT, COVER_DOMAIN, COVER_PAGES, COVER_PAIR, COVER_REGION, FenceSetup, GRANT_ANY_PEER,
+    GRANT_ONE_SHOT, GRANT_SHARED, Operation, PAGE_BITS, RIGHT_LOCAL_READ, RIGHT_REMOTE_ATOMIC,
+    RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, key_index,
 };
 use abi::key::{remote_key_index, remote_key_tag};
 use abi::mailbox::{
-    AuditEntry, AuditIndex, AuditKind, Command, DomainId, EndpointId, Grant, NO_PAIR, Nothing,
-    OpenPair, Pair, PairId, RegionKey, RegisterRegion, RemoteKey, Share, id_index,
+    AuditEntry, AuditIndex, AuditKind, Command, DomainId, EndpointId, Fence, Grant, NO_PAIR,
+    Nothing, OpenPair, Pair, PairId, RegionKey, RegisterRegion, RemoteKey, Share, id_index,
 };
 use abi::status::MailboxStatus;
 use card_model::matching::Sizes;
@@ -174,8 +175,159 @@ fn a_key_is_good_for_its_peer_until_it_is_revoked() {
         key: keys[1] ^ 1 << 16,
     };
     promise_eq!(host.call(Command::Revoke, guess), gone);
-    promise_eq!(host.call(Command::Fence, Nothing {}), Ok(Nothing {}));
-    promise_eq!(host.told(Operation::Fence), 1);
+}
+
+#[test]
+pub fn a_fence_covers_what_is_named_and_no_other_domain() {
+    let mut host = Host::new(2);
+    let pair = host.pairs[1];
+    let strange = domain(&mut host.fw);
+    let region = register(&mut host.fw, strange, RIGHTS).unwrap();
+    let endpoint = open(&mut host.fw, strange);
+    let stranger = joined(&mut host.fw, endpoint);
+    let all = Fence {
+        domain: host.domain,
+        region: host.region,
+        pair,
+        context: 7,
+        address: BASE + 0xfff,
+        length: 2,
+        ..Fence::default()
+    };
+    let of_domain = FenceSetup {
+        covers: COVER_DOMAIN,
+        domain: id_index(host.domain) as u8,
+        ..FenceSetup::default()
+    };
+    let of = |cover: u8| FenceSetup {
+        covers: COVER_DOMAIN | cover,
+        ..of_domain
+    };
+    let each = [
+        (0, of_domain),
+        (
+            COVER_REGION,
+            FenceSetup {
+                region: key_index(host.region),
+                ..of(COVER_REGION)
+            },
+        ),
+        (
+            COVER_PAIR,
+            FenceSetup {
+                pair: id_index(pair),
+                ..of(COVER_PAIR)
+            },
+        ),
+        (
+            COVER_CONTEXT,
+            FenceSetup {
+                context: 7,
+                ..of(COVER_CONTEXT)
+            },
+        ),
+        (
+            COVER_PAGES,
+            FenceSetup {
+                first_page: BASE >> PAGE_BITS,
+                last_page: (BASE >> PAGE_BITS) + 1,
+                ..of(COVER_PAGES)
+            },
+        ),
+    ];
+    for (cover, setup) in each {
+        let covers = cover.into();
+        // What isn't named isn't looked at.
+        let fence = match cover {
+            0 => Fence {
+                domain: host.domain,
+                ..Fence::default()
+            },
+            _ => Fence { covers, ..all },
+        };
+        promise_eq!(host.call(Command::Fence, fence), Ok(Nothing {}));
+        promise_eq!(host.fw.card().fences.last(), Some(&setup));
+    }
+    // It is answered when the gates have done it.
+    let now = host.fw.card().now;
+    host.fw.card().silent_until = now + 1000;
+    give(&mut host.fw, Command::Fence, all);
+    settle(&mut host.fw);
+    let early = answer::<Nothing>(&mut host.fw);
+    promise!(early.is_none(), "the gates haven't answered");
+    pass(&mut host.fw, 2000);
+    promise_eq!(answer(&mut host.fw), Some(Ok(Nothing {})));
+    // And the gates hear nothing of what can't be meant.
+    let done = host.told(Operation::Fence);
+    let named = |cover: u8| Fence {
+        covers: cover.into(),
+        ..all
+    };
+    let gone = Err((MailboxStatus::NotFound, 0));
+    let wrong = [
+        (Fence { domain: !0, ..all }, gone),
+        (named(COVER_DOMAIN), argument(1)),
+        (
+            Fence {
+                covers: 1 << 8,
+                ..all
+            },
+            argument(1),
+        ),
+        (
+            Fence {
+                region,
+                ..named(COVER_REGION)
+            },
+            argument(2),
+        ),
+        (
+            Fence {
+                region: host.region ^ 1 << 12,
+                ..named(COVER_REGION)
+            },
+            gone,
+        ),
+        (
+            Fence {
+                pair: stranger,
+                ..named(COVER_PAIR)
+            },
+            argument(3),
+        ),
+        (
+            Fence {
+                pair: pair ^ 1 << 16,
+                ..named(COVER_PAIR)
+            },
+            gone,
+        ),
+        (
+            Fence {
+                context: 1 << 16,
+                ..named(COVER_CONTEXT)
+            },
+            argument(4),
+        ),
+        (
+            Fence {
+                length: 0,
+                ..named(COVER_PAGES)
+            },
+            argument(6),
+        ),
+        (
+            Fence {
+                length: !0,
+                ..named(COVER_PAGES)
+            },
+            argument(6),
+        ),
+    ];
+    for (fence, refusal) in wrong {
+        promise_eq!(host.call(Command::Fence, fence), refusal);
+    }
+    promise_eq!(host.told(Operation::Fence), done);
 }
 
 #[test]
@@ -184,7 +336,7 @@ fn a_card_that_has_no_grants_says_so() {
     let domain = domain(&mut fw);
     let lacks: Refusal = (MailboxStatus::Unsupported, CAPABILITY_GRANTS);
     promise_eq!(register(&mut fw, domain, RIGHTS), Err(lacks));
-    let fence: Result<Nothing, _> = call(&mut fw, Command::Fence, Nothing {});
+    let fence: Result<Nothing, _> = call(&mut fw, Command::Fence, Fence::default());
     promise_eq!(fence, Err(lacks));
     let grant: Result<RemoteKey, _> = call(&mut fw, Command::Grant, Grant::default());
     promise_eq!(grant, Err(lacks));

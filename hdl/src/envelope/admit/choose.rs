@@ -19,7 +19,6 @@ impl Admit {
         self.fault.ready.next = false;
         self.raise.valid.next = false;
         self.faults.input.valid.next = false;
-        self.quiet.next = false;
         self.pair_write.next = false;
         self.clears.next = false;
         self.fires.next = false;

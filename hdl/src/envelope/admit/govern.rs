@@ -1,4 +1,4 @@
-//! Control requests: a pair comes, goes, or is read; an endpoint goes; a region or a rule changes.
+//! Control requests: a pair comes, goes, or is read; an endpoint goes; a rule changes.
 
 use super::{Admit, ENTERED, Pair, Stage, State, Walk};
 use crate::prelude::*;
@@ -15,11 +15,6 @@ impl Admit {
         self.is_clear.next = self.control.data.val().operation == Operation::PairClear;
         self.is_flush.next = self.control.data.val().operation == Operation::EndpointFlush;
         self.is_read.next = self.control.data.val().operation == Operation::PairRead;
-        self.operation.next = self.control.data.val().operation;
-        self.is_protection.next = (self.operation.val() == Operation::RegionSet)
-            | (self.operation.val() == Operation::RegionClear)
-            | ((self.operation.val() >= Operation::GrantClear)
-                & (self.operation.val() <= Operation::Fence));
         self.is_rule_set.next = self.control.data.val().operation == Operation::RuleSet;
         self.is_rule_clear.next = self.control.data.val().operation == Operation::RuleClear;
         self.rule.next = self.control.data.val().data.into();
@@ -33,12 +28,7 @@ impl Admit {
         if self.in_table.val() {
             self.report.next.refused = self.refused_count.val().get_bits::<22>(0);
         }
-        self.posts_stop.next = self.control.valid.val() & self.is_protection.val();
         self.arrival_now.next = self.arrival_first.q.val() & self.arrival.valid.val();
-        self.holds.next = self.control.valid.val()
-            & self.is_protection.val()
-            & !self.fault.valid.val()
-            & (self.stage.q.val() == Stage::None);
         self.named_pair.next = self.control.data.val().index;
         if self.fault.valid.val() {
             self.named_pair.next = self.fault.data.val().pair;
@@ -54,8 +44,7 @@ impl Admit {
             & (self.stage.q.val() == Stage::None)
             & !self.fault.valid.val()
             & (self.faults.level.val() == 0)
-            & !self.arrival_now.val()
-            & (!self.is_protection.val() | (self.rests.val() & self.posts_empty.val()));
+            & !self.arrival_now.val();
         self.walk_is_early.next = self.messages.of_endpoint.val() | self.filling.of_endpoint.val();
         self.walk_begins.next = (self.stage.q.val() == Stage::Due)
             & (self.entered.q.val() < ENTERED - 1)
@@ -85,10 +74,6 @@ impl Admit {
                     self.walk_endpoint.d.next = bit_cast::<8, 16>(self.walk_pair.q.val());
                     self.cause.d.next = Walk::Endpoint;
                     self.stage.d.next = Stage::Due;
-                } else if self.is_protection.val() {
-                    self.quiet.next = true;
-                    self.control.ready.next = self.region_changed.val();
-                    self.state.d.next = State::Control;
                 } else if self.is_set.val() {
                     self.pair_write.next = true;
                     self.clears.next = true;

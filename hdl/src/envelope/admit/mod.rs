@@ -25,7 +25,6 @@
 //!   it has ended.
 //! - *A fault, and the end of a pair or an endpoint,* wait for the messages of that endpoint that are under way. From then
 //!   on the pair is failed, or isn't connected, and its receives end one by one: the pair is *walked*, in the background.
-//! - *A region changes* when all that has entered has ended; nothing enters meanwhile.
 //!
 //! Messages and requests take turns, so that neither can hold up the other for good, and a step of a walk goes between two of
 //! them. Before all these go, in this order, a message whose slot couldn't be written, one that has found no slot, a request that enters
@@ -90,10 +89,6 @@ const _: () = assert!(FLAG_MULTI == 1 << 2, "the kernel tests this bit");
 const _: () = assert!(FLAG_NOTHING_KEPT == 1 << 3, "the kernel tests this bit");
 const _: () = assert!(FLAG_PAST_RULES == 1 << 4, "the kernel tests this bit");
 const _: () = assert!(place(1, 0) == 1 << 4, "the kernel cuts places here");
-const _: () = assert!(
-    Operation::Fence.code() == Operation::GrantClear.code() + 3,
-    "the kernel takes what is between for changes of what peers may do"
-);
 
 /// Things between here and the end of the Ledger, at most.
 pub(super) const ENTERED: u64 = 16;
@@ -128,7 +123,7 @@ enum State {
     Fail,
     /// The pair of a fault is read.
     Fault,
-    /// That of a control request is read, and what needs no walk is done. A region's waits here until the region has changed.
+    /// That of a control request is read, and what needs no walk is done.
     Control,
     /// The pair of a walk that begins is read.
     Begin,
@@ -190,10 +185,6 @@ pub(super) struct Admit {
     pub endpoint: Signal<Out, Bits<8>>,
     /// A request of it is in Posts.
     pub in_posts: Signal<In, Bit>,
-    /// None is in Posts.
-    pub posts_empty: Signal<In, Bit>,
-    /// None may enter Posts.
-    pub posts_stop: Signal<Out, Bit>,
 
     /// To Lists.
     pub command: Stream<Out, MatchCommand>,
@@ -257,10 +248,6 @@ pub(super) struct Admit {
     pub refused_count: Signal<In, Bits<32>>,
     /// The count of this pair is zero again.
     pub forget: Pulse<Out, Bits<16>>,
-    /// Nothing that was allowed is on its way: regions may change.
-    pub quiet: Signal<Out, Bit>,
-    /// With `quiet`: the region has changed.
-    pub region_changed: Signal<In, Bit>,
 
     /// An event.
     pub raise: Stream<Out, RaiseEvent>,
@@ -357,16 +344,11 @@ pub(super) struct Admit {
     is_clear: Signal<Local, Bit>,
     is_flush: Signal<Local, Bit>,
     is_read: Signal<Local, Bit>,
-    operation: Signal<Local, Bits<8>>,
-    /// It changes what memory may be used.
-    is_protection: Signal<Local, Bit>,
     is_rule_set: Signal<Local, Bit>,
     is_rule_clear: Signal<Local, Bit>,
     rule: Signal<Local, RuleSetup>,
     /// The message that waits goes before a fault or a control request.
     arrival_now: Signal<Local, Bit>,
-    /// A region is to change: messages wait.
-    holds: Signal<Local, Bit>,
     // A fault, or a control request, may be looked at.
     fault_goes: Signal<Local, Bit>,
     control_goes: Signal<Local, Bit>,
@@ -481,14 +463,8 @@ impl Admit {
         Operation::PairClear,
         Operation::PairRead,
         Operation::EndpointFlush,
-        Operation::RegionSet,
-        Operation::RegionClear,
         Operation::RuleSet,
         Operation::RuleClear,
-        Operation::GrantClear,
-        Operation::PermissionSet,
-        Operation::SenderRevoke,
-        Operation::Fence,
     ];
 
     /// For the pairs and endpoints of a card.

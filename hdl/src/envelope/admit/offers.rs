@@ -80,8 +80,7 @@ impl Admit {
             & self.has_place.val()
             & (!self.arrival_alone.val() | self.rests.val());
         self.arrival_goes.next = self.arrival_free.val()
-            & (self.arrival_now.val()
-                | (!self.holds.val() & !(self.requests_first.q.val() & self.lists.valid.val())));
+            & (self.arrival_now.val() | !(self.requests_first.q.val() & self.lists.valid.val()));
     }
 
     /// A request waits for the one before it, and for receives that have to be woken; one of a stalled endpoint for all messages.
@@ -96,8 +95,6 @@ impl Admit {
             & !self.endpoint_waits.val()
             & self.has_place.val()
             & (!self.list_alone.val() | self.rests.val());
-        self.list_goes.next = self.list_free.val()
-            & !(self.holds.val() & self.arrival_now.val())
-            & !self.arrival_goes.val();
+        self.list_goes.next = self.list_free.val() & !self.arrival_goes.val();
     }
 }

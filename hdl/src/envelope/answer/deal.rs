@@ -305,6 +305,8 @@ impl Answer {
                     if self.now.val().buffer {
                         self.receive.d.next = self.posted.val();
                         self.work.d.next.way = Way::Copy;
+                        self.work.d.next.domain = self.now.val().domain;
+                        self.work.d.next.key = self.now.val().key;
                         self.work.d.next.length = self.bytes.val();
                         self.work.d.next.target = self.now.val().address;
                         self.work.d.next.source = self.slot_held.q.val().address;
@@ -320,6 +322,8 @@ impl Answer {
                 if !self.unsafe_yet.val() {
                     self.receive.d.next = self.posted.val();
                     self.work.d.next.way = Way::Copy;
+                    self.work.d.next.domain = self.now.val().domain;
+                    self.work.d.next.key = self.now.val().key;
                     self.work.d.next.length = self.bytes.val();
                     self.work.d.next.target = self.now.val().address;
                     self.work.d.next.ending = self.took.val();

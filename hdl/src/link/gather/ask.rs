@@ -40,6 +40,10 @@ impl Gather {
             refused: self.job.data.val().refused,
             pair: self.job.data.val().pair,
             remote_key: self.job.data.val().match_bits,
+            tagged: !self.job.data.val().put
+                & !self.job.data.val().get
+                & !self.job.data.val().answer,
+            context: self.job.data.val().context,
         };
         if self.job.data.val().answer {
             self.to_ask.input.data.next.address = self.job.data.val().immediate;
@@ -82,10 +86,12 @@ impl Gather {
         }
         self.asked.next.buffer.address = self.piece.val().address;
         self.asked.next.buffer.length = bit_cast::<64, 11>(self.piece.val().length);
+        self.asked.next.pair = self.to_ask.output.data.val().pair;
+        self.asked.next.tagged = self.to_ask.output.data.val().tagged;
+        self.asked.next.context = self.to_ask.output.data.val().context;
         if self.to_ask.output.data.val().answer {
             self.asked.next.buffer.rights = RIGHT_REMOTE_READ;
             self.asked.next.remote = true;
-            self.asked.next.pair = self.to_ask.output.data.val().pair;
             self.asked.next.remote_key = self.to_ask.output.data.val().remote_key;
         }
         send!(
@@ -166,6 +172,7 @@ impl Gather {
             last: self.to_read.output.data.val().last,
             whole: self.to_read.output.data.val().words,
             reads: self.reads.val(),
+            allowed: self.asks.val() & self.may_read.val(),
             refused: self.to_read.output.data.val().refused
                 | (self.asks.val() & !self.may_read.val()),
             answer: self.to_read.output.data.val().answer,

@@ -74,6 +74,7 @@ impl Gather {
                 | (self.last_comes.val() & !(self.closes.val() & self.is_over.val()))
                 | self.spills.q.val());
         self.under_way.output.ready.next = self.passes.val();
+        self.access_ends.next = self.passes.val() & self.under_way.output.data.val().allowed;
         self.ends.next = self.passes.val() & self.under_way.output.data.val().last;
         self.refused.next = self.refused_before.q.val() | self.under_way.output.data.val().refused;
         self.failed.next =
