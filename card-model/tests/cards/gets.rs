@@ -149,9 +149,7 @@ impl Stage {
     /// Lets A send what it can and B answer: the frames of B that are on their way to A.
     fn answers(&mut self) -> VecDeque<Vec<u8>> {
         self.run_card(A);
-        while let Some(frame) = self.net.wires[B].pop_front() {
-            self.net.cards[B].frame_in(frame);
-        }
+        self.net.deliver(B);
         self.run_card(B);
         std::mem::take(&mut self.net.wires[A])
     }
@@ -850,9 +848,7 @@ fn a_peer_that_dies_with_a_get_is_declared_as_soon_as_one_that_dies_before() {
     let others = answers.into_iter().filter(|frame| !is_answer(frame));
     stage.net.wires[A].extend(others);
     stage.run_card(A);
-    while let Some(frame) = stage.net.wires[A].pop_front() {
-        stage.net.cards[A].frame_in(frame);
-    }
+    stage.net.deliver(A);
     for asked in 0..=u32::from(RETRY_LIMIT) {
         stage.run_card(A);
         stage.net.wires[B].clear();
@@ -997,9 +993,7 @@ fn a_get_of_a_hostile_peer_gets_what_is_granted_and_no_more() {
         header.immediate = END - 1;
     }));
     stage.run_card(B);
-    while let Some(frame) = stage.net.wires[B].pop_front() {
-        stage.net.cards[B].frame_in(frame);
-    }
+    stage.net.deliver(B);
     stage.run_card(B);
     let answers: Vec<_> = stage.net.wires[A]
         .drain(..)

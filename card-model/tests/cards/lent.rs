@@ -126,10 +126,7 @@ impl Lent {
             for card in [A, B] {
                 done += self.net.cards[card].run(&mut schedule);
                 self.net.collect();
-                while let Some(frame) = self.net.wires[card].pop_front() {
-                    self.net.cards[card].frame_in(frame);
-                    done += 1;
-                }
+                done += self.net.deliver(card);
             }
             self.net.check_credits();
             if done == 0 {

@@ -110,6 +110,16 @@ impl Net {
         }
     }
 
+    /// Gives a card what is on its wire, and says how many frames that were.
+    pub fn deliver(&mut self, card: usize) -> usize {
+        let frames = std::mem::take(&mut self.wires[card]);
+        let count = frames.len();
+        for frame in frames {
+            self.cards[card].frame_in(frame);
+        }
+        count
+    }
+
     /// Checks the credits of all pairs, both ways: returned ≤ freed ≤ accepted ≤ taken ≤ returned + G; or, where puts went without a credit, taken ≤
     /// acknowledged + 16.
     pub fn check_credits(&self) {

@@ -442,9 +442,7 @@ fn puts_end_with_their_pair_and_what_is_on_the_wire_then_is_never_written() {
         stage.receive(0);
         stage.net.cards[B].run(&mut InTurn::default());
         stage.net.collect();
-        while let Some(frame) = stage.net.wires[A].pop_front() {
-            stage.net.cards[A].frame_in(frame);
-        }
+        stage.net.deliver(A);
         stage.net.cards[A].run(&mut InTurn::default());
         stage.net.collect();
         assert_eq!(stage.net.wires[B].len(), 2);
