@@ -177,46 +177,30 @@ impl Wire {
     /// What notes them.
     pub(super) fn tap(&self) -> impl Tap + 'static {
         let Self { carried, again } = self.clone();
-        // The next number of each pair of each card, so that what is sent again doesn't count.
-        let mut next: HashMap<(usize, usize, u16), u32> = HashMap::new();
-        // The numbers that gets and answers have had: others of the pair are between them.
-        let mut known: HashSet<(bool, usize, usize, u16, u32)> = HashSet::new();
+        // What has passed: what it is, of which cards and pair, and its number. Others of the pair may be between two of a kind.
+        let mut known: HashSet<(u8, usize, usize, u16, u32)> = HashSet::new();
         move |passing: Passing, out: &mut Vec<Passing>| {
-            let header = FrameHeader::parse(&passing.frame.bytes);
-            let of_get = |header: &FrameHeader| {
-                let kinds = [FrameType::Get, FrameType::GetAnswer].map(FrameType::code);
-                kinds.iter().position(|kind| *kind == header.frame_type)
-            };
-            if let Ok(header) = &header
-                && let Some(kind) = of_get(header)
-            {
-                let (from, to) = (passing.source, passing.destination);
-                let number = (
-                    kind == 1,
-                    from,
-                    to,
-                    header.destination_pair,
-                    header.sequence,
-                );
-                if !known.insert(number) {
-                    again[kind].fetch_add(1, Ordering::Relaxed);
+            let (from, to) = (passing.source, passing.destination);
+            if let Ok(header) = FrameHeader::parse(&passing.frame.bytes)
+                && let Some((lands, repeats)) = match FrameType::from_code(header.frame_type) {
+                    Some(FrameType::Put) => Some((to == 0, None)),
+                    Some(FrameType::Get) => Some((false, Some(&again[0]))),
+                    Some(FrameType::GetAnswer) => Some((from == 0, Some(&again[1]))),
+                    _ => None,
                 }
-            }
-            if let Ok(header) = header
-                && (header.frame_type == FrameType::Put.code() && passing.destination == 0
-                    || header.frame_type == FrameType::GetAnswer.code() && passing.source == 0)
             {
-                let ends = (passing.source, passing.destination);
-                let next = next.entry((ends.0, ends.1, header.destination_pair));
-                let next = next.or_insert(header.sequence);
-                if header.sequence == *next {
-                    *next = next.wrapping_add(1);
+                let (pair, sequence) = (header.destination_pair, header.sequence);
+                let is_new = known.insert((header.frame_type, from, to, pair, sequence));
+                if is_new && lands {
                     let mut carried = carried.lock().unwrap_or_else(PoisonError::into_inner);
                     carried.push(Carried {
                         cycle: passing.frame.last,
-                        source: passing.source,
+                        source: from,
                         bytes: header.payload_length.into(),
                     });
+                }
+                if let Some(repeats) = repeats.filter(|_| !is_new) {
+                    repeats.fetch_add(1, Ordering::Relaxed);
                 }
             }
             out.push(passing);
