@@ -43,6 +43,13 @@ const COMPLETIONS_LOG2: u8 = 13;
 const FAILURES: [Status; 2] = [Status::LinkError, Status::MemoryError];
 /// How a send ends whose payload couldn't be read.
 const UNREAD: [Status; 2] = [Status::LocalProtection, Status::MemoryError];
+/// How a send ends that gets no descriptor.
+const REFUSED: [Status; 4] = [
+    Status::QueueFull,
+    Status::InvalidRequest,
+    Status::InvalidPair,
+    Status::TooLong,
+];
 
 /// An endpoint as its host has opened it.
 #[derive(Clone, Debug)]
@@ -1497,6 +1504,9 @@ impl Follower {
     fn fetch_send(&mut self, cycle: u64, endpoint: u8) {
         let head = self.card.read_register(endpoint, SEND_HEAD) as usize;
         let next = self.sent[usize::from(endpoint)].get(head).copied();
+        if let Some(send) = next.filter(|next| next.opcode == Opcode::TaggedSend.code()) {
+            self.make_descriptor_free(cycle, endpoint, &send);
+        }
         let cancel = next.filter(|next| next.opcode == Opcode::CancelSend.code());
         while let Some(cancel) = cancel {
             let pair = cancel.pair;
@@ -1524,6 +1534,33 @@ impl Follower {
             }
         }
         self.card.step(Action::Send(endpoint));
+    }
+
+    /// Where the gates had a descriptor for a send, one of its pair's sends had ended before: its turn came to nothing, or its acknowledgement had come.
+    fn make_descriptor_free(&mut self, cycle: u64, endpoint: u8, send: &SendRequest) {
+        let pair = send.pair;
+        let connected = self.endpoints.get(&pair) == Some(&endpoint);
+        while connected
+            && !self.failed.contains(&pair)
+            && self.card.sends().room(pair) == 0
+            && !self.ends(endpoint, send.request, &REFUSED)
+        {
+            let first = self.card.sends().waiting(pair).next();
+            let unread = first.is_some_and(|first| self.ends(endpoint, first.request, &UNREAD));
+            if unread && self.can(Action::Transmit(pair)) {
+                self.take_turn(pair);
+            } else if let Some(other) = self.card.timing.own.get(&pair).copied() {
+                match self.next_own() {
+                    Some(next) => self.look_own(next),
+                    None if self.can(Action::Control(other)) => self.tell_own(cycle, other),
+                    None => break,
+                }
+            } else if self.wire.is_empty() {
+                break;
+            } else {
+                self.receive(cycle, "a descriptor is free");
+            }
+        }
     }
 
     /// Whether nobody is told of a pair's envelopes any more: it has failed, or is just about to.
