@@ -35,6 +35,9 @@ const DOORBELL_CYCLES: u64 = 4;
 /// Cycles from the one in which Delivery takes a message, and looks whether its receive may be on its way, until its command enters the lists, at most
 /// if nothing holds it up.
 const ENTER_CYCLES: u64 = 4;
+/// Cycles from the last command before the model gives a reserved completion back until the gates have, at most: it may have looked at the frame that ended a
+/// send as soon as that had come.
+const RELEASE_CYCLES: u64 = 200;
 /// log2 of the entries of the model's completion queues, at an address where nothing else is: they are consumed when they are written, so that
 /// the model never waits for its host.
 const COMPLETIONS_LOG2: u8 = 13;
@@ -255,6 +258,8 @@ struct Gates {
     gaps: BTreeMap<u16, usize>,
     /// Reservations of each endpoint that ended without a completion, less those that a multi-receive made.
     released: Vec<i64>,
+    /// Endpoints of those that ended lately, with the cycle of the command before: the gates may have them still.
+    releasing: VecDeque<(u64, usize)>,
     completions: usize,
     ready: (usize, usize),
     stays: (usize, usize),
@@ -357,6 +362,10 @@ impl Timing for Gates {
 
     fn completion_free(&mut self, endpoint: u8, _: bool) -> bool {
         let at = usize::from(endpoint);
+        let known = |&mut (cycle, _): &mut (u64, usize)| cycle + RELEASE_CYCLES <= self.last.0;
+        while let Some((_, of)) = self.releasing.pop_front_if(known) {
+            self.released[of] += 1;
+        }
         let next = self.next_delivered(at);
         let stays = next.is_some_and(|entry| entry.flags & COMPLETION_MORE != 0);
         let owner = self.owners[at];
@@ -383,7 +392,9 @@ impl Timing for Gates {
 
     fn seen(&mut self, output: &Output) {
         match output {
-            Output::Release { endpoint } => self.released[usize::from(*endpoint)] += 1,
+            Output::Release { endpoint } => self
+                .releasing
+                .push_back((self.last.0, usize::from(*endpoint))),
             Output::Reserve { endpoint } => self.released[usize::from(*endpoint)] -= 1,
             Output::Mark {
                 pair,
@@ -619,6 +630,7 @@ impl Follower {
             quiet: vec![Vec::new(); endpoints],
             gaps: BTreeMap::new(),
             released: vec![0; endpoints],
+            releasing: VecDeque::new(),
             completions: 0,
             ready: (0, 0),
             stays: (0, 0),
@@ -797,8 +809,12 @@ impl Follower {
                 };
                 while behind(&self.card) {
                     match self.card.timing.own.get(&pair).copied() {
-                        Some(other) => self.tell_own(cycle, other),
                         None => self.receive(cycle, "a credit has come back"),
+                        // A message that is on its way may have brought it.
+                        Some(other) => match self.next_own() {
+                            Some(next) => self.look_own(next),
+                            None => self.tell_own(cycle, other),
+                        },
                     }
                 }
             }
