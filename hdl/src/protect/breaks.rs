@@ -101,6 +101,11 @@ pub fn regions() -> Vec<Break> {
             .force::<Regions>("last_byte", "located.q + answering.q.query.buffer.length"),
         // A region changes between a query and its answer.
         Break::new("changes_under_a_query").force::<Regions>("under_way", "false"),
+        // The tables change as a query is answered, before its ticket is told.
+        Break::new("changes_with_an_answer").force::<Regions>(
+            "under_way",
+            "taken.q.valid | named.q.valid | looking.q.valid | adding.q.valid",
+        ),
         // A refusal is known a cycle sooner.
         Break::new("refuses_early")
             .force_if::<Regions>("answers", "true", refuses)

@@ -172,6 +172,8 @@ pub struct Regions {
     answers: Signal<Local, Bit>,
     answered: Signal<Local, Bits<8>>,
 
+    #[is(Check::new("no_ticket_is_told_as_the_tables_change"))]
+    tickets_are_out: Check,
     #[is(constant(config.regions as u64))]
     region_count: Constant<Bits<16>>,
 }
@@ -428,5 +430,8 @@ impl Logic for Regions {
             self.delivers.q.val(),
             self.ticket.q.val()
         );
+        // A wait begins as the tables change, and is for what has begun before.
+        self.tickets_are_out.ok.next =
+            !self.changes.val() | !(self.transmits.q.val() | self.delivers.q.val());
     }
 }
