@@ -336,6 +336,9 @@ pub fn delivery() -> Vec<Break> {
         Break::new("passes_its_pair").force::<Admit>("pair_waits", "false"),
         // A request of a stalled endpoint passes messages that are being looked up.
         Break::new("passes_a_message").force::<Admit>("endpoint_waits", "false"),
+        // Or the step of a walk.
+        Break::new("passes_a_step")
+            .force::<Admit>("endpoint_waits", "backlog.stalled & !messages.empty"),
         // A ready message passes a request of its endpoint that is being looked up.
         Break::new("passes_a_request").force::<Admit>("ready_waits", "false"),
         // A message is told of, or copied, before it is in its slot.
@@ -354,6 +357,11 @@ pub fn delivery() -> Vec<Break> {
         Break::new("meets_unsettled").force::<Admit>("arrival_alone", "false"),
         // A fault, or the end of a pair or an endpoint, doesn't wait for the endpoint's messages.
         Break::new("walks_at_once").force::<Admit>("walk_is_early", "false"),
+        // It doesn't wait for a receive that finds its list full.
+        Break::new("walks_beside_a_request").force::<Admit>(
+            "walk_is_early",
+            "messages.of_endpoint | filling.of_endpoint",
+        ),
         // What was lost waits for a place that it holds itself.
         Break::new("lost_needs_a_place").force_if::<Admit>("lost.valid", "false", "!has_place"),
         // A multi-receive isn't alone.

@@ -223,7 +223,7 @@ fn a_cancel_and_a_message_that_race_have_one_winner() {
         };
         let cancelled = of(CompletionKind::Receive, Status::Cancelled);
         let too_late = of(CompletionKind::Cancel, Status::TooLate);
-        assert!(cancelled > Some(20) && too_late > Some(20), "{statuses:?}");
+        assert!(cancelled > Some(10) && too_late > Some(10), "{statuses:?}");
         world.take_down();
     });
 }
@@ -272,6 +272,8 @@ fn background(size: &Size, rng: &mut ChaCha8Rng) {
     assert!(entered > 4, "{entered} messages enter beside a walk");
     world.flush_behind_a_message();
     world.queue_behind_a_full_list();
+    world.end_behind_a_full_list();
+    world.resume_beside_a_walk();
     for _ in 0..2 {
         world.probe_behind_a_message();
     }
@@ -283,6 +285,17 @@ fn background(size: &Size, rng: &mut ChaCha8Rng) {
 #[test]
 fn the_end_of_a_pair_or_an_endpoint_stops_nobody_else() {
     for_size(&SCARCE, BENCH, 3, background);
+}
+
+#[test]
+fn a_region_goes_when_its_writes_have_ended_and_waits_for_no_others() {
+    for_size(&SCARCE, BENCH, 3, |size, rng| {
+        let mut world = World::new(size, rng);
+        world.set_up();
+        world.clear_regions_beside_a_write();
+        assert_eq!(world.waited, [1, 1]);
+        world.take_down();
+    });
 }
 
 #[test]

@@ -186,6 +186,9 @@ pub struct World {
     put_offset: u64,
     /// Outputs that came before their cause was over.
     early: VecDeque<Output>,
+    // So did these events and requests to fail a pair.
+    raised: Vec<(u8, u8, u16)>,
+    requested: Vec<(u16, u8)>,
     send_rate: f64,
     post_rate: f64,
     ready_rate: f64,
@@ -252,6 +255,8 @@ impl World {
             counted_elsewhere: VecDeque::new(),
             put_offset: UNGRANTED,
             early: VecDeque::new(),
+            raised: Vec::new(),
+            requested: Vec::new(),
             send_rate: rate(&mut rng),
             post_rate: rate(&mut rng),
             ready_rate: rate(&mut rng),
@@ -717,6 +722,72 @@ impl World {
         if let Some((message, _)) = &mut self.arrival {
             (message.ready, message.context) = (true, 1);
         }
+        self.settle();
+        self.control(Control::EndpointFlush(0));
+    }
+
+    /// Clears a region that nothing is written to, and then the one to which a message is being written, while memory doesn't answer: the first goes, the
+    /// second waits for the write.
+    pub fn clear_regions_beside_a_write(&mut self) {
+        self.mood = Mood::Quiet;
+        let pair = self.pairs[2];
+        self.memory.held = true;
+        self.post_receive(0, pair, 0, 64);
+        self.offer_message_of(pair, vec![7; 64]);
+        if let Some((message, _)) = &mut self.arrival {
+            message.context = 0;
+        }
+        while self.memory.writes().next().is_none() {
+            self.cycle();
+        }
+        self.control(Control::RegionClear(3));
+        self.control = Some(Control::RegionClear(0));
+        for _ in 0..200 {
+            self.cycle();
+        }
+        assert!(self.control.is_some(), "a region goes under a write");
+        self.memory.held = false;
+        self.settle();
+        for index in [0, 3] {
+            self.control(Control::RegionSet(index, self.region(index)));
+        }
+    }
+
+    /// Closes a pair when a receive that names it has entered and finds the list full: the receive ends with its pair, however soon it is closed.
+    pub fn end_behind_a_full_list(&mut self) {
+        self.mood = Mood::Quiet;
+        let pair = self.pairs[2];
+        for cycles in 0..12 {
+            let mut cancel = self.request(Opcode::Cancel);
+            cancel.target = self.fill_the_list(pair);
+            self.list = Some((0, cancel));
+            self.settle();
+            self.post_receive(0, pair, FLAG_RESUME, 0);
+            for _ in 0..cycles {
+                self.cycle();
+            }
+            self.control(Control::PairClear(pair));
+            self.settle();
+            self.control(Control::PairSet(pair));
+        }
+    }
+
+    /// Closes an endpoint with 16 receives while a receive of the other one waits for room. It is woken by the end of the sixteenth, and a receive that
+    /// enters behind that is posted if the host has said since that it posts again what it keeps.
+    pub fn resume_beside_a_walk(&mut self) {
+        self.mood = Mood::Quiet;
+        let (going, pair) = (self.pairs[5], self.pairs[2]);
+        for _ in 0..16 {
+            self.post_receive(1, going, 0, 0);
+        }
+        let waits = self.fill_the_list(pair);
+        self.control = Some(Control::EndpointFlush(1));
+        while self.control.is_some() {
+            for flags in [FLAG_RESUME, 0] {
+                self.post_receive(0, pair, flags, 0);
+            }
+        }
+        assert_ne!(self.reference.waits(0), Some(waits), "16 have gone");
         self.settle();
         self.control(Control::EndpointFlush(0));
     }
@@ -1866,17 +1937,25 @@ impl World {
         if self.taken("raise") {
             let words = self.bench.get_wide::<2>("raise");
             let [endpoint, cause, pair, _info] = unpack(&words, [8, 8, 16, 64]);
-            let event = (endpoint as u8, cause as u8, pair as u16);
-            take(&mut self.reference.wanted.events, event);
+            self.raised.push((endpoint as u8, cause as u8, pair as u16));
             moved = true;
         }
         if self.taken("fault_request") {
             let [pair, status] = unpack(&[self.bench.get("fault_request")], [16, 8]);
-            let fault = (pair as u16, status as u8);
-            take(&mut self.reference.wanted.faults, fault);
-            self.faults.push_back(fault);
+            self.requested.push((pair as u16, status as u8));
             moved = true;
         }
+        // What Lists reply to a step in front of their cause may come later.
+        let known = self.entered.is_empty();
+        let wanted = &mut self.reference.wanted;
+        self.raised
+            .retain(|event| !take(&mut wanted.events, event, known));
+        let faults = &mut self.faults;
+        self.requested.retain(|fault| {
+            let owed = take(&mut wanted.faults, fault, known);
+            faults.extend(owed.then_some(*fault));
+            !owed
+        });
         moved
     }
 
@@ -1925,11 +2004,12 @@ impl World {
     }
 }
 
-/// Takes one of what is owed. A message that has found no slot is told of before an older one whose slot is still being written.
-fn take<T: PartialEq + std::fmt::Debug>(owed: &mut VecDeque<T>, one: T) {
-    let at = owed.iter().position(|other| *other == one);
-    let at = at.unwrap_or_else(|| panic!("nothing causes {one:?}: {owed:?}"));
-    owed.remove(at);
+/// Takes one of what is owed, if it is owed, as it has to be when all is `known` that has entered. A message that has found no slot is told of before an
+/// older one whose slot is still being written.
+fn take<T: PartialEq + std::fmt::Debug>(owed: &mut VecDeque<T>, one: &T, known: bool) -> bool {
+    let at = owed.iter().position(|other| other == one);
+    assert!(at.is_some() || !known, "nothing causes {one:?}: {owed:?}");
+    at.is_some_and(|at| owed.remove(at).is_some())
 }
 
 /// Protection domain of an endpoint.

@@ -45,7 +45,9 @@ impl Admit {
             & !self.fault.valid.val()
             & (self.faults.level.val() == 0)
             & !self.arrival_now.val();
-        self.walk_is_early.next = self.messages.of_endpoint.val() | self.filling.of_endpoint.val();
+        self.walk_is_early.next = self.messages.of_endpoint.val()
+            | self.filling.of_endpoint.val()
+            | self.request_in.q.val();
         self.walk_begins.next = (self.stage.q.val() == Stage::Due)
             & (self.entered.q.val() < ENTERED - 1)
             & !self.backlog.wakes_soon.val()

@@ -354,7 +354,7 @@ pub(super) struct Admit {
     control_goes: Signal<Local, Bit>,
     /// A walk begins: two things may enter, its first step and the end of the receive that waits.
     walk_begins: Signal<Local, Bit>,
-    /// A message of its endpoint is under way.
+    /// A message of its endpoint, or a request, is under way.
     walk_is_early: Signal<Local, Bit>,
     /// The message that is offered is of that endpoint, and comes later.
     arrival_walked: Signal<Local, Bit>,

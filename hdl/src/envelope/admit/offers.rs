@@ -83,9 +83,11 @@ impl Admit {
             & (self.arrival_now.val() | !(self.requests_first.q.val() & self.lists.valid.val()));
     }
 
-    /// A request waits for the one before it, and for receives that have to be woken; one of a stalled endpoint for all messages.
+    /// A request waits for the one before it, and for receives that have to be woken; one of a stalled endpoint for all messages and the step of a walk,
+    /// by which one may have to be.
     pub(super) fn offer_request(&mut self) {
-        self.endpoint_waits.next = self.backlog.stalled.val() & !self.messages.empty.val();
+        self.endpoint_waits.next = self.backlog.stalled.val()
+            & (!self.messages.empty.val() | (self.stage.q.val() == Stage::Asked));
         self.again_goes.next =
             self.again.q.val() & self.messages.empty.val() & self.has_place.val();
         self.list_alone.next = self.multis.any[1].val() | self.list.val().flags.get_bit(2);

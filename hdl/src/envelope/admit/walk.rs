@@ -6,8 +6,9 @@
 //!                               └─────────┘        that entered before
 //! ```
 //!
-//! A walk begins when no message of its endpoint is under way: what a message does to a receive that waits for room is
-//! done by then, as if it had come in one step. No other message of the endpoint enters before the walk's first step.
+//! A walk begins when no message of its endpoint is under way, and no request: what a message does to a receive that
+//! waits for room is done by then, as if it had come in one step, and a receive that finds its list full waits. No other
+//! message of the endpoint enters before the walk's first step.
 //!
 //! Each step is a command of its own, in the order of the card; between two of them a message or a request goes, if one
 //! waits. A step of Lists looks at a few rows only, so none holds up the others for long. Nothing new can be found behind
