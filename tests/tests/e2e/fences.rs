@@ -4,6 +4,10 @@
 //!  rank 1   puts all the time into the first page of a window ────────────────────►│ it is revoked
 //!  rank 0   fences of each cover: they take longer by the latency of memory, or no longer ─►
 //! ```
+//!
+//! Of messages the same, by their context.
+
+use std::cell::Cell;
 
 use host_driver::{Cover, Put, RemoteRights, WcStatus};
 use posthorn_tests::cards::{GatesOnly, cards};
@@ -14,19 +18,85 @@ use crate::lent::lend;
 
 /// Cycles until a write of the window is answered. A fence that waits for nothing takes about as long.
 const LATENCY: u64 = 6_000;
+const TAG: u64 = 1;
 /// Puts under way. They come in bursts, since the descriptors of several are read at once, and slowly.
 const PUTS: usize = 16;
+/// Messages of a context under way, and all of them.
+const SENDS: usize = 8;
+const MESSAGES: u64 = 120;
 /// Fences of each cover: some begin while a write is under way that has most of its time before it.
 const TRIES: usize = 20;
 
-#[test]
-fn a_fence_waits_for_what_it_covers_and_for_nothing_else() {
-    let memory = MemoryConfig {
+fn slow() -> MemoryConfig {
+    MemoryConfig {
         latency: LATENCY as u32,
         outstanding: 64,
         ..MemoryConfig::default()
-    };
-    GatesOnly::Race.run(cards("tiny", 2, 261).memory(memory), |host| {
+    }
+}
+
+#[test]
+fn a_fence_of_a_context_waits_for_its_messages_and_for_no_others() {
+    GatesOnly::Race.run(cards("tiny", 2, 262).memory(slow()), |host| {
+        let mut me = Side::open(&host);
+        let success = WcStatus::Success;
+        if me.rank() == 1 {
+            me.meet();
+            for number in 0..MESSAGES {
+                me.send(0, TAG, number, 64);
+                while me.cq.outstanding() >= SENDS {
+                    assert_eq!(me.completion().status, success);
+                }
+            }
+            while me.cq.outstanding() > 0 {
+                assert_eq!(me.completion().status, success);
+            }
+            me.meet();
+            return me.finish();
+        }
+        let (posted, fences) = (Cell::new(0), Cell::new(0));
+        // Receives for what comes next, and a fence beside it: how long it takes.
+        let fence = |me: &mut Side, cover: Cover<'_>| {
+            while me.cq.is_ready() {
+                assert_eq!(me.completion().status, success);
+            }
+            while me.cq.outstanding() < 2 * SENDS && posted.get() < MESSAGES {
+                me.receive(posted.get(), Some(1), TAG, 64);
+                posted.set(posted.get() + 1);
+            }
+            // Messages come at regular times: the fences don't.
+            fences.set(fences.get() + 1);
+            me.pause(1 + 1_013 * fences.get() % LATENCY);
+            let begin = host.transport().now();
+            me.pd.fence(cover).expect("fenced");
+            host.transport().now() - begin
+        };
+        let all = Cover::all();
+        // Nothing is under way yet.
+        let alone = fence(&mut me, all.context(0));
+        me.meet();
+        let waits = |me: &mut Side| {
+            let long = |_| fence(me, all.context(0)) > alone + LATENCY / 3;
+            assert!((0..TRIES).any(long), "longer than {alone}");
+        };
+        waits(&mut me);
+        let cycles = (0..4).map(|_| fence(&mut me, all.context(1))).max();
+        waits(&mut me);
+        assert!(
+            cycles < Some(alone + LATENCY / 4),
+            "{cycles:?}, and {alone} alone"
+        );
+        while posted.get() < MESSAGES || me.cq.outstanding() > 0 {
+            fence(&mut me, all.context(1));
+        }
+        me.meet();
+        me.finish();
+    });
+}
+
+#[test]
+fn a_fence_waits_for_what_it_covers_and_for_nothing_else() {
+    GatesOnly::Race.run(cards("tiny", 2, 261).memory(slow()), |host| {
         let mut me = Side::open(&host);
         let (window, key) = lend(&me, RemoteRights::WRITE);
         let Some(window) = window else {
