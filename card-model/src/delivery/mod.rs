@@ -305,8 +305,11 @@ impl Delivery {
         reply
     }
 
-    /// One thing has been done: receives that wait for room are told if they may try again.
+    /// One thing has been done: receives that wait for room are told if they may try again. A request that is to look again isn't done.
     fn wake(&mut self, around: &mut impl Neighbours) {
+        if self.again.is_some() {
+            return;
+        }
         for endpoint in 0..self.stalls.len() as u8 {
             if let Some(waiting) = self.stall_mut(endpoint).wakes() {
                 self.ends(endpoint, waiting, Status::ListFull.code(), around);

@@ -405,6 +405,8 @@ impl World {
                 && self.control.is_none()
                 && self.faults.is_empty()
                 && self.early.is_empty()
+                && self.raised.is_empty()
+                && self.requested.is_empty()
                 && self.reference.wanted.settled()
                 && !self.memory.busy();
             quiet = if idle { quiet + 1 } else { 0 };
@@ -427,7 +429,7 @@ impl World {
     /// What is under way, for a message.
     fn left(&self) -> String {
         format!(
-            "arrival {}, {} words, list {}, {} enter, fault {:?}, control {:?}, faults {:?}, early {:?}, \
+            "arrival {}, {} words, list {}, {} enter, fault {:?}, control {:?}, faults {:?}, early {:?}, {:?} and {:?}, \
              wanted {:x?} and {:x?}, then {:x?}, memory {}",
             self.arrival.is_some(),
             self.payload.len(),
@@ -437,6 +439,8 @@ impl World {
             self.control,
             self.faults,
             self.early,
+            self.raised,
+            self.requested,
             self.reference.wanted.reads,
             self.reference.wanted.writes,
             self.reference.wanted.outputs,
@@ -772,7 +776,7 @@ impl World {
         }
     }
 
-    /// Closes an endpoint with 16 receives while a receive of the other one waits for room. It is woken by the end of the sixteenth, and a receive that
+    /// Closes an endpoint with 16 receives while a receive of the other one waits for room. It is woken by the end of one of them, and a receive that
     /// enters behind that is posted if the host has said since that it posts again what it keeps.
     pub fn resume_beside_a_walk(&mut self) {
         self.mood = Mood::Quiet;

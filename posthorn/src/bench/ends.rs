@@ -158,7 +158,7 @@ pub(super) fn succeeded(status: WcStatus) -> Result<()> {
     Ok(())
 }
 
-/// A frame of a put, counted when it has left its card for the first time.
+/// A frame of a put, or of the answer to a get, counted when it has left its card for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Carried {
     pub(super) cycle: u64,

@@ -35,7 +35,7 @@ const DOORBELL_CYCLES: u64 = 4;
 /// Cycles from the one in which Delivery takes a message, and looks whether its receive may be on its way, until its command enters the lists, at most
 /// if nothing holds it up.
 const ENTER_CYCLES: u64 = 4;
-/// Cycles from the last command before the model gives a reserved completion back until the gates have, at most: it may have looked at the frame that ended a
+/// Cycles from the one in which the model gives a reserved completion back until the gates have, at most: the model may have looked at the frame that ended a
 /// send as soon as that had come.
 const RELEASE_CYCLES: u64 = 200;
 /// log2 of the entries of the model's completion queues, at an address where nothing else is: they are consumed when they are written, so that
@@ -46,7 +46,7 @@ const COMPLETIONS_LOG2: u8 = 13;
 const FAILURES: [Status; 2] = [Status::LinkError, Status::MemoryError];
 /// How a send ends whose payload couldn't be read.
 const UNREAD: [Status; 2] = [Status::LocalProtection, Status::MemoryError];
-/// How a send ends that gets no descriptor.
+/// How a send ends that was refused when it was taken, and got no descriptor.
 const REFUSED: [Status; 4] = [
     Status::QueueFull,
     Status::InvalidRequest,
@@ -248,6 +248,8 @@ struct Gates {
     told: Vec<Told>,
     /// The endpoint on whose queue each endpoint completes.
     owners: Vec<usize>,
+    /// Cycle of what is being followed.
+    now: u64,
     /// Cycles of the last command and of its reply.
     last: (u64, u64),
     /// Entries of each list ring that the model has taken.
@@ -258,7 +260,7 @@ struct Gates {
     gaps: BTreeMap<u16, usize>,
     /// Reservations of each endpoint that ended without a completion, less those that a multi-receive made.
     released: Vec<i64>,
-    /// Endpoints of those that ended lately, with the cycle of the command before: the gates may have them still.
+    /// Endpoints of those that ended lately, with the cycle: the gates may have them still.
     releasing: VecDeque<(u64, usize)>,
     completions: usize,
     ready: (usize, usize),
@@ -343,7 +345,6 @@ impl Timing for Gates {
         queued
     }
 
-    /// A multi-receive stayed exactly if its completion says so. It has to if the queue can't have been full.
     /// That of the next command, if its message may go to a slot.
     fn slot(&mut self, pair: u16, lowest: u8) -> u8 {
         let next = self.commands.front().map(|next| &next.1);
@@ -360,6 +361,7 @@ impl Timing for Gates {
         false
     }
 
+    /// A multi-receive stayed exactly if its completion says so. It has to if the queue can't have been full.
     fn completion_free(&mut self, endpoint: u8, _: bool) -> bool {
         let at = usize::from(endpoint);
         let known = |&mut (cycle, _): &mut (u64, usize)| cycle + RELEASE_CYCLES <= self.last.0;
@@ -392,9 +394,9 @@ impl Timing for Gates {
 
     fn seen(&mut self, output: &Output) {
         match output {
-            Output::Release { endpoint } => self
-                .releasing
-                .push_back((self.last.0, usize::from(*endpoint))),
+            Output::Release { endpoint } => {
+                self.releasing.push_back((self.now, usize::from(*endpoint)))
+            }
             Output::Reserve { endpoint } => self.released[usize::from(*endpoint)] -= 1,
             Output::Mark {
                 pair,
@@ -625,6 +627,7 @@ impl Follower {
             own: own.clone(),
             told: (0..endpoints).map(told).collect(),
             owners: (0..endpoints).map(owner).collect(),
+            now: 0,
             last: (0, 0),
             listed: vec![0; endpoints],
             quiet: vec![Vec::new(); endpoints],
@@ -775,6 +778,7 @@ impl Follower {
     }
 
     fn event(&mut self, cycle: u64, event: Event) {
+        self.card.timing.now = cycle;
         self.consume();
         match event {
             Event::Doorbell {
@@ -1522,6 +1526,10 @@ impl Follower {
         let next = self.sent[usize::from(endpoint)].get(head).copied();
         if let Some(send) = next.filter(|next| next.opcode == Opcode::TaggedSend.code()) {
             self.make_descriptor_free(cycle, endpoint, &send);
+            // A message of the card to itself that came on the way may have taken it.
+            if self.card.read_register(endpoint, SEND_HEAD) as usize != head {
+                return;
+            }
         }
         let cancel = next.filter(|next| next.opcode == Opcode::CancelSend.code());
         while let Some(cancel) = cancel {

@@ -18,12 +18,13 @@
 //! - *A message* waits while one of its pair is being looked up, or is on its way to its slot: so a pair that fails
 //!   by a message is failed for the next one. It enters with a vacant slot, in which it rests if it meets no receive. A ready message
 //!   waits for the request of its endpoint that is being looked up, which says whether the host keeps receives back.
-//! - *A request* waits for the request before it, and for receives that have to be woken; if its endpoint is stalled, for all messages
-//!   that are being looked up. Messages it needn't wait for: each is either in Lists or has met its receive. One that is in Lists may not be
+//! - *A request* waits for the request before it, and for receives that have to be woken; if its endpoint is stalled, for all messages,
+//!   and the step of a walk, that are being looked up. Messages it needn't wait for: each is either in Lists or has met its receive. One that is in Lists may not be
 //!   in its slot yet: then the request waits in Answer.
 //! - *While an endpoint has a multi-receive posted*, its messages and requests enter one at a time, each when all before
 //!   it has ended.
-//! - *A fault, and the end of a pair or an endpoint,* wait for the messages of that endpoint that are under way. From then
+//! - *A fault, and the end of a pair or an endpoint,* wait for the messages of that endpoint that are under way, and for
+//!   the request, of any endpoint, that is being looked up: a receive that finds its list full waits before its pair ends. From then
 //!   on the pair is failed, or isn't connected, and its receives end one by one: the pair is *walked*, in the background.
 //!
 //! Messages and requests take turns, so that neither can hold up the other for good, and a step of a walk goes between two of
@@ -153,7 +154,7 @@ enum Walk {
 enum Stage {
     /// There is none.
     None,
-    /// One is to begin when no message of its endpoint is under way.
+    /// One is to begin when no message of its endpoint, and no request, is under way.
     Due,
     /// A step is to be taken.
     Step,
