@@ -711,15 +711,20 @@ impl World {
         }
     }
 
+    /// Fills the list, so that the next receive of endpoint 0 waits for room, and none does yet.
+    fn leave_no_room(&mut self, pair: u16) {
+        let mut cancel = self.request(Opcode::Cancel);
+        cancel.target = self.fill_the_list(pair);
+        self.list = Some((0, cancel));
+        self.settle();
+    }
+
     /// A ready message without a receive comes right behind a receive that finds the list full, by which the host comes to keep receives back: the
     /// message is queued.
     pub fn queue_behind_a_full_list(&mut self) {
         self.mood = Mood::Quiet;
         let pair = self.pairs[2];
-        let mut cancel = self.request(Opcode::Cancel);
-        cancel.target = self.fill_the_list(pair);
-        self.list = Some((0, cancel));
-        self.settle();
+        self.leave_no_room(pair);
         self.post_receive(0, pair, FLAG_RESUME | FLAG_NOTHING_KEPT, 0);
         self.ring = [false; ENDPOINTS as usize];
         self.offer_message_of(pair, vec![]);
@@ -762,10 +767,7 @@ impl World {
         self.mood = Mood::Quiet;
         let pair = self.pairs[2];
         for cycles in 0..12 {
-            let mut cancel = self.request(Opcode::Cancel);
-            cancel.target = self.fill_the_list(pair);
-            self.list = Some((0, cancel));
-            self.settle();
+            self.leave_no_room(pair);
             self.post_receive(0, pair, FLAG_RESUME, 0);
             for _ in 0..cycles {
                 self.cycle();

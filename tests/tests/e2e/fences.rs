@@ -35,6 +35,13 @@ fn slow() -> MemoryConfig {
     }
 }
 
+/// Cycles of a fence.
+fn cycles_of(me: &Side, cover: Cover<'_>) -> u64 {
+    let begin = me.device.now();
+    me.pd.fence(cover).expect("fenced");
+    me.device.now() - begin
+}
+
 #[test]
 fn a_fence_of_a_context_waits_for_its_messages_and_for_no_others() {
     GatesOnly::Race.run(cards("tiny", 2, 262).memory(slow()), |host| {
@@ -67,9 +74,7 @@ fn a_fence_of_a_context_waits_for_its_messages_and_for_no_others() {
             // Messages come at regular times: the fences don't.
             fences.set(fences.get() + 1);
             me.pause(1 + 1_013 * fences.get() % LATENCY);
-            let begin = host.transport().now();
-            me.pd.fence(cover).expect("fenced");
-            host.transport().now() - begin
+            cycles_of(me, cover)
         };
         let all = Cover::all();
         // Nothing is under way yet.
@@ -127,11 +132,7 @@ fn a_fence_waits_for_what_it_covers_and_for_nothing_else() {
             return;
         };
         let other = me.pd.reg_window(64, RemoteRights::WRITE).expect("a window");
-        let fence = |cover: Cover<'_>| {
-            let begin = host.transport().now();
-            me.pd.fence(cover).expect("fenced");
-            host.transport().now() - begin
-        };
+        let fence = |cover: Cover<'_>| cycles_of(&me, cover);
         let all = Cover::all();
         let of_window = all.window(&window);
         let peer = me.pair(1);
