@@ -181,13 +181,15 @@ impl Wire {
         let mut known: HashSet<(u8, usize, usize, u16, u32)> = HashSet::new();
         move |passing: Passing, out: &mut Vec<Passing>| {
             let (from, to) = (passing.source, passing.destination);
+            // Whether it is carried to where the benchmark counts, and where it is counted if it comes again.
+            let of = |header: &FrameHeader| match FrameType::from_code(header.frame_type) {
+                Some(FrameType::Put) => Some((to == 0, None)),
+                Some(FrameType::Get) => Some((false, Some(&again[0]))),
+                Some(FrameType::GetAnswer) => Some((from == 0, Some(&again[1]))),
+                _ => None,
+            };
             if let Ok(header) = FrameHeader::parse(&passing.frame.bytes)
-                && let Some((lands, repeats)) = match FrameType::from_code(header.frame_type) {
-                    Some(FrameType::Put) => Some((to == 0, None)),
-                    Some(FrameType::Get) => Some((false, Some(&again[0]))),
-                    Some(FrameType::GetAnswer) => Some((from == 0, Some(&again[1]))),
-                    _ => None,
-                }
+                && let Some((lands, repeats)) = of(&header)
             {
                 let (pair, sequence) = (header.destination_pair, header.sequence);
                 let is_new = known.insert((header.frame_type, from, to, pair, sequence));
