@@ -108,7 +108,7 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
         what: What::Peer,
         rates: match length {
             // In fewer the bursts of the others' puts show.
-            Length::Short | Length::Normal => 30_000,
+            Length::Short | Length::Normal => 120_000,
             Length::Long => 300_000,
         },
         ..busy

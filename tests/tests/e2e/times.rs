@@ -104,9 +104,9 @@ fn times_that_change_while_a_message_waits_count_at_once() {
                 .set_pair_times(pair, short)
                 .expect("within bounds");
             assert_eq!(me.statuses(1), [(2, WcStatus::PeerFailed)]);
-            // It had waited for longer than that before.
+            // It had waited for longer than that before. The command takes some 5,000 cycles of it, beside what the firmware is doing.
             let took = me.device.now() - start;
-            assert!(took < 2 * SCAN + 6000, "{took} cycles");
+            assert!(took < 2 * SCAN + 8000, "{took} cycles");
             me.events();
         }
         me.meet();
