@@ -447,7 +447,7 @@ macro_rules! grant_setup_layout {
     ($apply:ident) => {
         $apply! {
             /// Data of `GrantSet`.
-            GrantSetup, GrantSetupView, 4 words {
+            GrantSetup, GrantSetupView, 5 words {
                 /// First byte of the part that is granted, counted from the region's.
                 offset: u64 = 64,
                 /// Length of the part.
@@ -466,6 +466,10 @@ macro_rules! grant_setup_layout {
                 rights: u8 = 8,
                 /// `GRANT_*`.
                 flags: u8 = 8,
+                /// It ends by itself when so many units of [`GRANT_TICK`](crate::times::GRANT_TICK) cycles have begun from now on; 0: it doesn't.
+                lasts: u32 = 32,
+                /// Zero.
+                reserved1: u32 = 32,
             }
         }
     };
@@ -539,6 +543,34 @@ macro_rules! fence_setup_layout {
     };
 }
 
+/// Field list of [`AccessReport`].
+#[macro_export]
+macro_rules! access_report_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// What `CONTROL_RESULT` reads while a request is under way: an access of host memory that the request waits for. All zero if it waits for none.
+            AccessReport, AccessReportView, 1 words {
+                /// There is one.
+                waits: u8 = 1,
+                /// It writes; else it reads.
+                writes: u8 = 1,
+                /// It is for the payload of a message of `context`.
+                tagged: u8 = 1,
+                /// Zero.
+                reserved0: u8 = 5,
+                /// Protection domain of its region.
+                domain: u8 = 8,
+                /// Its region.
+                region: u16 = 16,
+                /// Pair on whose behalf it is.
+                pair: u16 = 16,
+                /// The message's context.
+                context: u16 = 16,
+            }
+        }
+    };
+}
+
 /// Log2 of the run that each of `pairs` pairs has of so many descriptors if all have as many: 2 at least, `MAX_SENDS` at most.
 pub const fn equal_sends_log2(descriptors: u32, pairs: u32) -> u8 {
     let share = match pairs {
@@ -592,6 +624,7 @@ impl RuleSetup {
 grant_setup_layout!(define_layout);
 permission_setup_layout!(define_layout);
 fence_setup_layout!(define_layout);
+access_report_layout!(define_layout);
 
 codes! {
     /// The card's counters. They wrap at 2^32.
@@ -681,7 +714,7 @@ codes! {
 codes! {
     /// Why an access of a peer was refused: the first of these that holds.
     RefusalReason {
-        /// The key names no grant: there never was one, it was revoked by itself, or its one access has been made.
+        /// The key names no grant: there never was one, it was revoked by itself, its one access has been made, or its time is over.
         UnknownKey = 0,
         /// The key names a grant by another tag: it was guessed, or is an old one of a row that has another grant now.
         WrongTag = 1,

@@ -31,6 +31,12 @@ constants! {
         NO_PAIR: u32 = u32::MAX;
         /// The id of no rule.
         NO_RULE: u32 = u32::MAX;
+        /// No context: in an [`Undrained`].
+        NO_CONTEXT: u32 = u32::MAX;
+        /// `access` of [`Undrained`]: the card reads.
+        UNDRAINED_READ: u32 = 1;
+        /// `access` of [`Undrained`]: the card writes.
+        UNDRAINED_WRITE: u32 = 2;
         /// Bits of the number of a job.
         JOB_BITS: u32 = 24;
         /// `chosen` of `SetPairTimes`: the time-out.
@@ -696,6 +702,9 @@ words! {
         offset: u64,
         /// Its length, not 0.
         length: u64,
+        /// The key ends by itself when so many units of [`GRANT_TICK`](crate::times::GRANT_TICK) cycles have begun since the card has it; 0: it doesn't. Its place
+        /// on the card is taken until it is revoked.
+        lasts: u32,
     }
     /// Answer of `Grant`, argument of `Revoke`.
     RemoteKey {
@@ -759,6 +768,17 @@ words! {
         count: u32,
         /// The peer is shut out for so many ticks more; 0: it isn't.
         left: u32,
+    }
+    /// Answer of a command that is refused with `HardwareTimeout`: an access of host memory that was allowed and hasn't ended, so that the gates don't answer.
+    Undrained {
+        /// 0: they wait for none, or none is known, and the rest is zero. [`UNDRAINED_READ`]: the card reads. [`UNDRAINED_WRITE`]: it writes.
+        access: u32,
+        /// Key of its region.
+        region: u32,
+        /// Place of the pair on whose behalf it is.
+        pair: u32,
+        /// Context of the message whose payload it is; `NO_CONTEXT`: of a put or a get.
+        context: u32,
     }
     /// Answer of `ReadCounter` and `ReadPairCounter`.
     CounterValue {
@@ -1004,6 +1024,9 @@ codes! {
         EntropyFailed = 20,
         /// All remote keys of a pair's peer were revoked; `object` is the pair.
         PeerRevoked = 21,
+        /// An access of host memory hadn't ended when the time was over of a control request that waits for it; `object` is the key of its region, `info` the place of the pair
+        /// in bits 15:0, and bit 16 is set if it writes.
+        AccessUndrained = 22,
         /// A peer said that messages are revoked, and there was no room to keep it: it is asked to say so again. `object` is the pair, `info` the context.
         RevocationNotKept = 30,
     }
@@ -1012,6 +1035,11 @@ codes! {
 /// `info` of [`AuditKind::AccessRefused`]: the domain that asked, and the rights that it asked for.
 pub const fn refused_info(domain: u8, rights: u8) -> u32 {
     u16::from_le_bytes([domain, rights]) as u32
+}
+
+/// `info` of [`AuditKind::AccessUndrained`]: the place of the pair, and whether it writes.
+pub const fn undrained_info(pair: u16, writes: bool) -> u32 {
+    pair as u32 | (writes as u32) << 16
 }
 
 /// `info` of [`AuditKind::FrameMalformed`]: kind and type of the frame.

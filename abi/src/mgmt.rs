@@ -43,7 +43,8 @@ registers! {
         CONTROL_START = 0x20, WriteOnly;
         /// 1 while a control request is under way.
         CONTROL_BUSY = 0x24, ReadOnly;
-        /// Result, low word; the high word follows.
+        /// Result, low word; the high word follows. While the request is under way, what it waits for: an [`AccessReport`](crate::control::AccessReport), each word of
+        /// it as it is in the cycle in which it is read.
         CONTROL_RESULT = 0x28, ReadOnly;
         /// A hardware random word that differs from card to card (seeded in simulation).
         RANDOM = 0x44, ReadOnly;

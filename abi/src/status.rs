@@ -15,6 +15,7 @@ macro_rules! codes {
     ($(#[doc = $about:literal])+ $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $code:literal,)* }) => {
         $(#[doc = $about])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         #[repr(u8)]
         pub enum $name { $($(#[doc = $doc])+ $variant = $code,)* }
 
@@ -131,7 +132,7 @@ codes! {
         NotFound = 5,
         /// The object is in use by another.
         Busy = 6,
-        /// The gates did not answer the firmware in time.
+        /// The gates did not answer the firmware in time. Result words 1 to 4 are an [`Undrained`](crate::mailbox::Undrained): the access that they wait for.
         HardwareTimeout = 7,
         /// The firmware was restarted before it had carried the command out. Nothing is open any more.
         Restarted = 8,

@@ -59,6 +59,8 @@ constants! {
         REFUSAL_INTERVAL: u32 = 1 << 14;
         /// Unit of the time for which a peer is shut out: 8 µs.
         SHUT_OUT_TICK: u32 = 1 << 10;
+        /// Unit of the time for which a grant lasts: 131 µs. A multiple of `SHUT_OUT_TICK`.
+        GRANT_TICK: u32 = 1 << 14;
         /// After so many refused accesses a peer is shut out, unless the host has chosen otherwise,
         SHUT_OUT_LIMIT: u16 = 1024;
         /// for so many ticks: 8.4 ms.

@@ -152,6 +152,8 @@ breaks! {
         PartIgnored,
         /// A grant that was cleared stays.
         GrantKept,
+        /// A grant outlives its time.
+        GrantOutlivesTime,
         /// A peer that is revoked keeps what it was granted.
         RevokesNobody,
         /// The peer of a pair that has failed keeps what it was granted.

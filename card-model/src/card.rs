@@ -233,6 +233,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         } = self.sizes;
         self.endpoints = Endpoints::new(lists.endpoints, capabilities);
         self.regions = Regions::with_grants(regions, grants, lists.pairs);
+        self.regions.grants.advance_to(self.now);
         self.shut_outs = ShutOuts::new(lists.pairs);
         self.peer_refusals = PeerRefusals::new(lists.pairs);
         self.sends = Sends::new(lists.pairs);
@@ -321,11 +322,12 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.regions.take_refusal()
     }
 
-    /// Card address of an access of a pair's peer, if it is allowed; nothing is changed.
+    /// Card address of an access of a pair's peer, if it is allowed `now`; nothing but the time of the grants is changed.
     ///
     /// # Errors
     /// Why it isn't.
-    pub fn find_remote(&self, access: &RemoteAccess) -> Result<u64, Refused> {
+    pub fn find_remote(&mut self, access: &RemoteAccess, now: u64) -> Result<u64, Refused> {
+        self.regions.grants.advance_to(now);
         self.regions.find_remote(access)
     }
 
@@ -354,6 +356,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     /// Lets time pass: a pair whose peer has been silent for too long by `now` goes back, or fails. What was refused to a peer is told, if it is time.
     pub fn advance_to(&mut self, now: u64) {
         self.now = now;
+        self.regions.grants.advance_to(now);
         let outputs = self.sends.scan(now);
         self.put_all(outputs);
         self.tell_refusals();

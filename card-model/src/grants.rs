@@ -14,6 +14,7 @@ use abi::control::{
     region_key, shared_grants,
 };
 use abi::key::{remote_key_index, remote_key_tag};
+use abi::times::GRANT_TICK;
 
 use crate::breaks::Break;
 use crate::regions::RemoteAccess;
@@ -34,12 +35,14 @@ struct Grant {
     setup: GrantSetup,
     /// Of the holder, when the grant was made.
     generation: u8,
+    /// Unit of [`GRANT_TICK`] cycles from whose beginning on it has ended.
+    until: Option<u64>,
 }
 
 /// Why an access of a peer is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Refused {
-    /// The key's row is beyond the table, or holds no grant.
+    /// The key's row is beyond the table, or holds no grant; or the grant's time is over.
     NoGrant,
     /// The key has another tag.
     Tag,
@@ -97,6 +100,8 @@ pub struct Grants {
     senders: Vec<Sender>,
     /// For each shared grant and pair the generation of the peer that has a permission.
     permissions: Vec<Option<u8>>,
+    /// Cycles that have passed, at least.
+    now: u64,
     broken: Break,
 }
 
@@ -107,8 +112,28 @@ impl Grants {
             rows: vec![None; grants],
             senders: vec![Sender::default(); pairs],
             permissions: vec![None; shared_grants(grants as u32) as usize * pairs],
+            now: 0,
             broken: Break::None,
         }
+    }
+
+    /// So many cycles have passed.
+    pub fn advance_to(&mut self, now: u64) {
+        self.now = now;
+    }
+
+    /// The unit of time that has begun.
+    fn unit(&self) -> u64 {
+        self.now / u64::from(GRANT_TICK)
+    }
+
+    /// The grant of a row, unless its time is over.
+    fn row(&self, row: u16) -> Option<Grant> {
+        let grant = self.rows.get(usize::from(row)).copied().flatten();
+        grant.filter(|grant| {
+            let over = grant.until.is_some_and(|until| self.unit() >= until);
+            !over || self.broken == Break::GrantOutlivesTime
+        })
     }
 
     pub(crate) fn break_on_purpose(&mut self, broken: Break) {
@@ -145,8 +170,13 @@ impl Grants {
     pub fn set(&mut self, row: u16, setup: GrantSetup) {
         let holder = self.senders.get(usize::from(setup.holder));
         let generation = holder.map_or(0, |holder| holder.generation);
+        let until = (setup.lasts != 0).then(|| self.unit() + u64::from(setup.lasts));
         if let Some(entry) = self.rows.get_mut(usize::from(row)) {
-            *entry = Some(Grant { setup, generation });
+            *entry = Some(Grant {
+                setup,
+                generation,
+                until,
+            });
         }
     }
 
@@ -181,8 +211,7 @@ impl Grants {
 
     /// Key of the region that a remote key's row names, whatever the key's tag is; 0 if it names none.
     pub fn region_named(&self, key: u64) -> u32 {
-        let row = self.rows.get(usize::from(remote_key_index(key)));
-        let grant = row.copied().flatten();
+        let grant = self.row(remote_key_index(key));
         grant.map_or(0, |Grant { setup, .. }| {
             region_key(setup.region, setup.region_tag)
         })
@@ -193,8 +222,10 @@ impl Grants {
     /// # Errors
     /// Why it isn't.
     pub fn find(&self, access: &RemoteAccess) -> Result<GrantSetup, Refused> {
-        let row = self.rows.get(usize::from(remote_key_index(access.key)));
-        let Grant { setup, generation } = row.copied().flatten().ok_or(Refused::NoGrant)?;
+        let row = self.row(remote_key_index(access.key));
+        let Grant {
+            setup, generation, ..
+        } = row.ok_or(Refused::NoGrant)?;
         if setup.tag != remote_key_tag(access.key) && self.broken != Break::RemoteTagIgnored {
             return Err(Refused::Tag);
         }
@@ -366,6 +397,20 @@ mod tests {
         let mut cleared = all();
         cleared.grants.clear(0);
         expect("cleared", cleared.find_remote(&good), Err(Refused::NoGrant));
+
+        let mut timed = all();
+        let unit = u64::from(GRANT_TICK);
+        timed.grants.advance_to(7 * unit - 1);
+        let Grant { setup, .. } = timed.grants.row(row).expect("it is granted");
+        timed.grants.set(row, GrantSetup { lasts: 2, ..setup });
+        timed.grants.advance_to(8 * unit - 1);
+        expect("in time", timed.find_remote(&good), Ok(0x1010));
+        timed.grants.advance_to(8 * unit);
+        expect("over", timed.find_remote(&good), Err(Refused::NoGrant));
+        assert_eq!(
+            timed.grants.region_named(access(1, 4).key),
+            region_key(3, 9)
+        );
 
         let mut revoked = all();
         revoked.grants.revoke(1);

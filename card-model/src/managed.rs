@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use abi::control::{Counter, DATA_WORDS, Operation};
+use abi::control::{AccessReport, Counter, DATA_WORDS, Operation};
 use abi::event::{Cause, NO_PAIR};
 use abi::mgmt::{EVENTS_IN, PERSISTENT_BYTES};
 use abi::times::REFUSAL_INTERVAL;
@@ -34,6 +34,8 @@ pub struct Managed<M> {
     pub gates: Card<M>,
     /// Control requests are neither carried out nor answered: for tests.
     pub silent: bool,
+    /// What a request waits for that isn't answered for that.
+    pub report: AccessReport,
     /// The random source says the same for ever: for tests.
     pub stuck: bool,
     /// A reset leaves the gates as they are: for tests.
@@ -61,6 +63,7 @@ impl<M: HostMemory> Managed<M> {
         Self {
             gates: Card::new(sizes, memory),
             silent: false,
+            report: AccessReport::default(),
             stuck: false,
             deaf_to_reset: false,
             broken_firmware: None,
@@ -138,6 +141,14 @@ impl<M: HostMemory> firmware_core::Card for Managed<M> {
             self.result = self.gates.control(operation, index, &data);
         }
         Some(self.result)
+    }
+
+    /// An access is one step of the model. So what is waited for is what the test says.
+    fn control_report(&mut self) -> AccessReport {
+        match self.request {
+            Some(_) => self.report,
+            None => AccessReport::default(),
+        }
     }
 
     fn reset_start(&mut self) {

@@ -6,7 +6,7 @@
 //!  FRAME_OUT ◄─ frame, FRAME_SEND ─► wire ─► FRAME_IN ─► frame, FRAME_TAKE
 //! ```
 
-use abi::control::{DATA_WORDS, Operation};
+use abi::control::{AccessReport, DATA_WORDS, Operation};
 use abi::mgmt::{
     CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, EVENT, EVENT_TAKE, EVENTS_LOST,
     FRAME_IN, FRAME_OUT, FRAME_SEND, FRAME_TAKE, FRAMES_LOST, GATES_RESET, INTERRUPT_EVENT,
@@ -17,6 +17,9 @@ use core::ptr::with_exposed_provenance_mut;
 use firmware::registers::{read, read_pair, write};
 use firmware::timer;
 use firmware_core::{Card, FrameWords, GateEvent, Sizes};
+
+/// Looks at what a request waits for, if that is another access each time.
+const LOOKS: usize = 4;
 
 /// The gates of this card, and its persistent memory. There is one of them.
 pub struct Gates;
@@ -32,8 +35,9 @@ fn persistent(word: usize) -> *mut u32 {
 
 impl Card for Gates {
     fn control_start(&mut self, operation: Operation, index: u16, data: &[u64]) {
-        let words = data.iter().copied().chain(core::iter::repeat(0));
-        for (word, offset) in words.take(DATA_WORDS).zip((CONTROL_DATA..).step_by(8)) {
+        for k in 0..DATA_WORDS {
+            let word = data.get(k).copied().unwrap_or(0);
+            let offset = CONTROL_DATA + 8 * k as u32;
             write(offset, word as u32);
             write(offset + 4, (word >> 32) as u32);
         }
@@ -42,6 +46,22 @@ impl Card for Gates {
 
     fn control_result(&mut self) -> Option<u64> {
         (read(CONTROL_BUSY) == 0).then(|| read_pair(CONTROL_RESULT))
+    }
+
+    fn control_report(&mut self) -> AccessReport {
+        // Its words are read one behind the other: until both are as they were before. Of a request that is done, the result stands there.
+        let mut before = read_pair(CONTROL_RESULT);
+        for _ in 0..LOOKS {
+            let report = read_pair(CONTROL_RESULT);
+            if read(CONTROL_BUSY) == 0 {
+                break;
+            }
+            if report == before {
+                return AccessReport::from_words(&[report]);
+            }
+            before = report;
+        }
+        AccessReport::default()
     }
 
     fn reset_start(&mut self) {

@@ -84,7 +84,7 @@ fn main() -> ! {
 /// Sleeps if there is nothing to do, and hasn't been for some looks if the gates are about to answer.
 fn rest(firmware: &Firmware<Gates>, moved: bool, looks: &mut u32) {
     *looks = if moved { 0 } else { *looks + 1 };
-    if !moved && (*looks >= LOOKS || !firmware.waits().control) {
+    if !moved && (*looks >= LOOKS || !firmware.waits_for_gates()) {
         sleep(firmware);
     }
 }
@@ -115,19 +115,11 @@ fn sleep(firmware: &Firmware<Gates>) {
 /// Logs a command. After its answer, so that the host doesn't wait for it.
 fn report(answer: &Answer) {
     let (code, word) = (answer.command, answer.words[1]);
-    let name = match Command::from_code(code as u8) {
-        Some(command) => command.name(),
-        None => "?",
-    };
-    match answer.status {
-        MailboxStatus::Ok => defmt::info!("{=u32} {=str}: {=u32:#x}", code, name, word),
-        status => defmt::warn!(
-            "{=u32} {=str}: {=str} ({=u32})",
-            code,
-            name,
-            status.name(),
-            word
-        ),
+    let command = u8::try_from(code).ok().and_then(Command::from_code);
+    match (command, answer.status) {
+        (Some(command), MailboxStatus::Ok) => defmt::info!("{}: {=u32:#x}", command, word),
+        (Some(command), status) => defmt::warn!("{}: {} ({=u32})", command, status, word),
+        (None, status) => defmt::warn!("command {=u32}: {} ({=u32})", code, status, word),
     }
 }
 

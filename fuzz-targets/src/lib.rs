@@ -269,6 +269,7 @@ fn grant(card: &mut Card, pair: PairId, region: RegionKey) -> RemoteKey {
         flags: GRANT_SHARED.into(),
         offset: 0,
         length: 64,
+        lasts: 0,
     };
     give(card, Command::Grant, &grant)
 }

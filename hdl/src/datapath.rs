@@ -32,7 +32,7 @@ use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
 use crate::protect::{Fence, PeerRefusals, Refusals, Regions, ShutOut};
 use crate::tops::{Class, Top};
-use crate::types::{ControlRequest, LoaderWord, MatchCommand, RaiseEvent};
+use crate::types::{AccessReport, ControlRequest, LoaderWord, MatchCommand, RaiseEvent};
 use crate::verilog::Break;
 use abi::control::Operation;
 use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
@@ -122,6 +122,8 @@ pub struct Datapath {
     pub control: Stream<In, ControlRequest>,
     /// With `control.ready`: its result.
     pub control_result: Signal<Out, Bits<64>>,
+    /// Before: what it waits for.
+    pub control_report: Signal<Out, AccessReport>,
     /// Pulse: the firmware asks for a reset of the gates.
     pub gates_reset_request: Signal<In, Bit>,
     /// No reset of the gates is under way, and every table is cleared. Low from the cycle after a request on.
@@ -373,6 +375,7 @@ impl Logic for Datapath {
         join!(self.fanout.block[9] => self.delivery.control);
         join!(self.fanout.block[10] => self.fence.control);
         join!(self.fence.inner => self.regions.control);
+        self.control_report.next = self.fence.report.val();
         join!(self.fanout.block[11] => self.counters.control);
         join!(self.fanout.block[12] => self.hash_seed.control);
         join!(self.fanout.block[13] => self.pair_counters.control);
@@ -581,6 +584,7 @@ impl Logic for Datapath {
         self.regions.fault.valid.next = self.faults.fault_valid[4].val();
         self.faults.fault_ready[4].next = self.regions.fault.ready.val();
         self.regions.fault.data.next = self.faults.fault.val();
+        self.regions.tick.next = self.shut_out.tick.val();
 
         // Back to the host.
         self.fetch.completion_free.next = self.completions.completion_free.val();

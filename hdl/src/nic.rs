@@ -138,6 +138,7 @@ impl Logic for Nic {
         self.datapath.firmware_start.next = self.subsystem.firmware_start.val();
         join!(self.subsystem.control => self.datapath.control);
         self.subsystem.control_result.next = self.datapath.control_result.val();
+        self.subsystem.control_report.next = self.datapath.control_report.val();
         self.datapath.gates_reset_request.next = self.subsystem.gates_reset_request.val();
         self.subsystem.gates_ready.next = self.datapath.gates_ready.val();
         self.datapath.frame_write.next = self.subsystem.frame_write.val();

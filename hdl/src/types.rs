@@ -7,11 +7,11 @@
 )]
 
 use abi::{
-    card_setup_layout, completion_layout, endpoint_setup_layout, event_layout, event_setup_layout,
-    fence_setup_layout, frame_header_layout, grant_setup_layout, list_request_layout,
-    match_setup_layout, pair_report_layout, pair_setup_layout, permission_setup_layout,
-    region_setup_layout, ring_setup_layout, rule_setup_layout, send_request_layout,
-    send_segments_layout, shut_out_report_layout, shut_out_setup_layout,
+    access_report_layout, card_setup_layout, completion_layout, endpoint_setup_layout,
+    event_layout, event_setup_layout, fence_setup_layout, frame_header_layout, grant_setup_layout,
+    list_request_layout, match_setup_layout, pair_report_layout, pair_setup_layout,
+    permission_setup_layout, region_setup_layout, ring_setup_layout, rule_setup_layout,
+    send_request_layout, send_segments_layout, shut_out_report_layout, shut_out_setup_layout,
 };
 use rust_hdl::prelude::*;
 
@@ -148,6 +148,7 @@ rule_setup_layout!(logic_struct);
 grant_setup_layout!(logic_struct);
 permission_setup_layout!(logic_struct);
 fence_setup_layout!(logic_struct);
+access_report_layout!(logic_struct);
 
 macro_rules! streams {
     ($($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident : $ty:ty,)* })*) => {$(

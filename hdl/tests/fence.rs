@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use abi::control::{
-    COVER_CONTEXT, COVER_DOMAIN, COVER_PAGES, COVER_PAIR, COVER_REGION, FenceSetup, Operation,
-    PermissionSetup,
+    AccessReport, COVER_CONTEXT, COVER_DOMAIN, COVER_PAGES, COVER_PAIR, COVER_REGION, FenceSetup,
+    Operation, PermissionSetup,
 };
 use bits::pack;
 use hdl::protect::TICKETS;
@@ -53,6 +53,20 @@ impl Ticket {
             context: rng.random_range(0..3),
             first_page: a.min(b),
             last_page: a.max(b),
+        }
+    }
+
+    /// What is told of it while it is waited for.
+    fn report(&self, client: usize) -> AccessReport {
+        AccessReport {
+            waits: 1,
+            writes: client as u8,
+            tagged: self.tagged.into(),
+            domain: self.domain,
+            region: self.region,
+            pair: self.pair,
+            context: self.context,
+            ..AccessReport::default()
         }
     }
 
@@ -172,6 +186,7 @@ struct Seen {
     beside: u32,
     withdrawn: u32,
     full: u32,
+    told: u32,
 }
 
 /// Random accesses beside random changes, some of which are withdrawn.
@@ -217,11 +232,27 @@ fn changes(rng: &mut ChaCha8Rng) -> Seen {
         let asks = wanted.is_some() && changed.is_none();
         assert_eq!(bench.is("inner_valid"), asks, "cycle {cycle}");
         let done = bench.is("control_ready");
+        let report = AccessReport::from_words(&[bench.get("report")]);
         let open = |change: &Change, last: u64| {
             let all = under_way.iter().flatten();
             all.filter(|(number, ticket)| *number <= last && change.covers(ticket) == Some(true))
                 .count()
         };
+        // What is told to be waited for is.
+        if report != AccessReport::default() {
+            let (change, (_, last, _)) = wanted.zip(changed).expect("somebody waits");
+            let client = usize::from(report.writes);
+            let waited_for = |(number, ticket): &(u64, Ticket)| {
+                *number <= last
+                    && change.covers(ticket) == Some(true)
+                    && ticket.report(client) == report
+            };
+            assert!(
+                under_way[client].iter().any(waited_for),
+                "{report:?} in cycle {cycle}"
+            );
+            seen.told += 1;
+        }
         match (wanted, changed) {
             (None, _) => assert!(!done, "cycle {cycle}"),
             // What takes nothing away is done with the tables.
@@ -248,6 +279,7 @@ fn changes(rng: &mut ChaCha8Rng) -> Seen {
                 assert!(!done || !is_open, "{change:?} is done in cycle {cycle}");
                 if is_open {
                     waited = cycle;
+                    assert!(cycle < walked + 1 || report.waits == 1, "cycle {cycle}");
                 }
                 let latest = walked.max(waited + 2);
                 assert!(cycle <= latest, "{change:?} of {since} in cycle {cycle}");
@@ -285,6 +317,7 @@ fn a_change_waits_for_what_it_covers_and_for_nothing_else() {
         total.beside += seen.beside;
         total.withdrawn += seen.withdrawn;
         total.full += seen.full;
+        total.told += seen.told;
     });
     let Seen {
         at_once,
@@ -292,8 +325,9 @@ fn a_change_waits_for_what_it_covers_and_for_nothing_else() {
         beside,
         withdrawn,
         full,
+        told,
     } = total.into_inner();
-    let all = [at_once, behind, beside, withdrawn, full];
+    let all = [at_once, behind, beside, withdrawn, full, told];
     assert!(all.iter().all(|n| *n > 100), "{all:?}");
 }
 

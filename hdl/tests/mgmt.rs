@@ -310,6 +310,13 @@ fn a_control_request_reaches_the_gates_whole_and_brings_back_its_result() {
             assert_eq!(shown, u64::from(operation.code()));
             assert_eq!((at, words), (u64::from(index), data));
             assert_eq!(host.peek(CONTROL_BUSY), 1);
+            // Until it is done, what it waits for stands there.
+            for _ in 0..2 {
+                let report: u64 = rng.random();
+                host.bench.set("control_report", report);
+                assert_eq!(host.peek(CONTROL_RESULT), report & 0xffff_ffff);
+                assert_eq!(host.peek(CONTROL_RESULT + 4), report >> 32);
+            }
             let result: u64 = rng.random();
             host.bench.set("control_ready", true);
             host.bench.set("control_result", result);

@@ -13,6 +13,7 @@ use abi::control::{
 };
 use abi::event::PeerRefusal;
 use abi::key::{REMOTE_KEY_TAG_BITS, remote_key, remote_key_index};
+use abi::times::SHUT_OUT_TICK;
 use bits::{pack, unpack};
 use card_model::{Access, Break, Refused, Regions, RemoteAccess};
 use hdl::config::{self, Config};
@@ -237,6 +238,11 @@ impl Granted {
             flags: (u8::from(shared) * GRANT_SHARED)
                 | (u8::from(one_shot) * GRANT_ONE_SHOT)
                 | (u8::from(any) * GRANT_ANY_PEER),
+            lasts: match rng.random_range(0..6) {
+                0 => rng.random_range(1..40),
+                1 => u32::MAX,
+                _ => 0,
+            },
             ..GrantSetup::default()
         };
         self.0.retain(|(other, _)| *other != row);
@@ -390,7 +396,7 @@ impl Change {
             }
             Operation::RegionClear => model.set(index, None),
             Operation::GrantSet => {
-                let setup = GrantSetup::from_words(&words(4).try_into().unwrap());
+                let setup = GrantSetup::from_words(&data);
                 grants.set(index, setup);
             }
             Operation::GrantClear => grants.clear(index),
@@ -450,7 +456,10 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
     // What was refused to a peer in the cycle before.
     let mut told_now: Option<(u16, PeerRefusal)> = None;
     let mut seen = Seen::default();
+    let (mut ticks, passes) = (0, rate(rng));
     for cycle in 0..10_000_u64 {
+        let tick = rng.random_bool(passes);
+        bench.set("tick", tick);
         if control.is_none() && !first.is_empty() {
             control = first.pop();
         } else if control.is_none() && rng.random_bool(0.03) {
@@ -636,6 +645,8 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
             model.grants.close(pair);
             fault = None;
         }
+        ticks += u64::from(tick);
+        model.grants.advance_to(ticks * u64::from(SHUT_OUT_TICK));
         bench.step();
     }
     assert_eq!(pulses, refusals, "one pulse a refusal");

@@ -22,14 +22,14 @@
 
 use crate::device::{self, DeviceOptions};
 use crate::endpoint::WeakHandle;
-use crate::error::CommandError;
+use crate::error::{CommandError, UndrainedAccess};
 use crate::link::Link;
 use crate::memory::HostMemory;
 use crate::pair::Pair;
 use crate::sync::{CardGuard, CardMutex};
 use crate::transport::{Answer, TransportError};
 use crate::waiting::Waiting;
-use abi::mailbox::{Command, Identity, WordField, Words};
+use abi::mailbox::{Command, Identity, Undrained, WordField, Words};
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -326,7 +326,7 @@ impl Commands<'_> {
                 let endpoint = endpoint.upgrade();
                 let closed = endpoint.map_or(Ok(()), |endpoint| endpoint.close_at(self));
                 return match closed {
-                    Err(CommandError::Refused { .. }) => {
+                    Err(error) if error.is_refusal() => {
                         self.card.releases.push_back(release);
                         Ok(())
                     }
@@ -343,7 +343,7 @@ impl Commands<'_> {
         match closed {
             Ok(_) => Ok(()),
             Err(error) if error.is_not_found() => Ok(()),
-            Err(CommandError::Refused { .. }) => {
+            Err(error) if error.is_refusal() => {
                 self.card.releases.push_back(release);
                 Ok(())
             }
@@ -372,7 +372,7 @@ impl Commands<'_> {
         words[0] = u32::from(command.code());
         argument.to_words(&mut words[1..]);
         let mut answer = [0; MAILBOX_WORDS];
-        let wanted = &mut answer[..1 + R::COUNT.max(1)];
+        let wanted = &mut answer[..1 + R::COUNT.max(Undrained::COUNT)];
         let deadline = link.now().saturating_add(cycles);
         let outcome = link.command(&words[..1 + A::COUNT], wanted, deadline);
         // After an error too the firmware may have it, but not on a card that is gone.
@@ -396,11 +396,18 @@ impl Commands<'_> {
         match status_of(answer[0]) {
             Some(MailboxStatus::Ok) => Ok(R::from_words(&answer[1..=R::COUNT])),
             Some(MailboxStatus::Restarted) => Err(self.restarted()),
-            Some(status) => Err(CommandError::Refused {
-                command,
-                status,
-                detail: answer[1],
-            }),
+            Some(status) => {
+                let undrained = (status == MailboxStatus::HardwareTimeout)
+                    .then(|| UndrainedAccess::from_answer(Undrained::from_words(&answer[1..])));
+                Err(match undrained.flatten() {
+                    Some(access) => CommandError::Undrained { command, access },
+                    None => CommandError::Refused {
+                        command,
+                        status,
+                        detail: answer[1],
+                    },
+                })
+            }
             None => Err(CommandError::Malformed {
                 command,
                 answer: answer[0],

@@ -242,7 +242,7 @@ impl Handle {
                 self.closing_ended(true, true);
             }
             Err(error) => {
-                let refused = matches!(error, CommandError::Refused { .. });
+                let refused = error.is_refusal();
                 if commands.is_late() {
                     commands.concerns(Concern::EndpointClosed(self.downgrade()));
                 } else {
@@ -566,10 +566,7 @@ impl Endpoint {
             commands.call::<_, Nothing>(Command::ClosePair, &abi::mailbox::Pair { pair: id });
         let (done, heard) = match &closed {
             Ok(Nothing {}) => (true, true),
-            Err(error) => (
-                error.is_not_found(),
-                matches!(error, CommandError::Refused { .. }),
-            ),
+            Err(error) => (error.is_not_found(), error.is_refusal()),
         };
         if commands.is_late() {
             commands.concerns(Concern::PairClosed(self.handle.downgrade(), pair));

@@ -2,7 +2,7 @@
 
 use crate::Buffer;
 use crate::transport::TransportError;
-use abi::mailbox::{Command, ConnectReason};
+use abi::mailbox::{Command, ConnectReason, UNDRAINED_READ, UNDRAINED_WRITE, Undrained};
 use abi::status::MailboxStatus;
 use std::fmt;
 
@@ -29,6 +29,15 @@ pub enum CommandError {
         status: MailboxStatus,
         /// First word of the answer.
         detail: u32,
+    },
+    /// The gates didn't do in time what the command needs of them: they, or the request in front of it, wait for this access of host memory to end. The bus doesn't
+    /// answer it, or an older one that is answered first. Otherwise as `Refused` with `HardwareTimeout`: the command may be given again.
+    #[error("the card didn't do {command} in time: {access} hasn't ended")]
+    Undrained {
+        /// The command.
+        command: Command,
+        /// One of the accesses that are waited for.
+        access: UndrainedAccess,
     },
     /// The firmware answered something that isn't in the ABI.
     #[error("the card's firmware answered {command} with {answer:#x}, which means nothing")]
@@ -63,7 +72,59 @@ pub enum CommandError {
     Transport(#[from] TransportError),
 }
 
+/// An access of host memory that the card has allowed and that hasn't ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndrainedAccess {
+    /// The card writes; else it reads.
+    pub writes: bool,
+    /// Key of its region: [`MemoryRegion::key`](crate::MemoryRegion::key), [`Window::region_key`](crate::Window::region_key).
+    pub region: u32,
+    /// Place of the pair on whose behalf it is: [`Pair::index`](crate::Pair::index).
+    pub pair: u16,
+    /// Context of the message whose payload it is; of a put or a get there is none.
+    pub context: Option<u16>,
+}
+
+impl UndrainedAccess {
+    pub(crate) fn from_answer(answer: Undrained) -> Option<Self> {
+        let writes = match answer.access {
+            UNDRAINED_READ => false,
+            UNDRAINED_WRITE => true,
+            _ => return None,
+        };
+        Some(Self {
+            writes,
+            region: answer.region,
+            pair: answer.pair as u16,
+            context: u16::try_from(answer.context).ok(),
+        })
+    }
+}
+
+impl fmt::Display for UndrainedAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, side) = match self.writes {
+            true => ("a write to", "from"),
+            false => ("a read of", "for"),
+        };
+        let Self { region, pair, .. } = self;
+        write!(
+            f,
+            "{what} region {region:#x} {side} the peer of pair {pair}"
+        )?;
+        match self.context {
+            Some(context) => write!(f, " in context {context}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl CommandError {
+    /// Whether the firmware has answered, and didn't do it.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::Undrained { .. })
+    }
+
     /// Whether the card doesn't know what the command named.
     pub(crate) fn is_not_found(&self) -> bool {
         let not_found = MailboxStatus::NotFound;

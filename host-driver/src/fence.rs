@@ -97,7 +97,8 @@ impl ProtectionDomain {
     ///
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open; `Argument` if the pages aren't a part of their region, or what is named is of another domain; `Refused`
-    /// with `Unsupported` on a card without [`Capabilities::GRANTS`](crate::Capabilities::GRANTS).
+    /// with `Unsupported` on a card without [`Capabilities::GRANTS`](crate::Capabilities::GRANTS); `Undrained` if what it waits for doesn't end within
+    /// 2.1 ms, with the name of such an access.
     pub fn fence(&self, cover: Cover<'_>) -> Result<(), CommandError> {
         let mut fence = mailbox::Fence {
             domain: self.id(),

@@ -119,6 +119,7 @@ pub use abi::mailbox::{
     AuditEntry, AuditKind, ConnectReason, FailureCause, Identity, PairState, PeerState,
 };
 pub use abi::status::{MailboxStatus, Status as WcStatus};
+pub use abi::times::GRANT_TICK;
 pub use claimed::{Claimed, ClaimedRefused, DiscardRefused};
 pub use completion::{CompletionChannel, CompletionQueue, WcKind, WorkCompletion};
 pub use device::{Device, DeviceOptions};
@@ -126,7 +127,8 @@ pub use domain::ProtectionDomain;
 pub use drain::{DrainError, DrainOptions, DrainPolicy, Drained};
 pub use endpoint::{Endpoint, EndpointBuilder};
 pub use error::{
-    CommandError, ConnectError, ListRefused, OpenError, PostError, Refused, WaitError,
+    CommandError, ConnectError, ListRefused, OpenError, PostError, Refused, UndrainedAccess,
+    WaitError,
 };
 pub use event::{AsyncEvent, Cause, Causes, PeerRefusal};
 #[cfg(target_os = "linux")]

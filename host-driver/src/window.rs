@@ -24,6 +24,7 @@ use abi::control::{
     RIGHT_REMOTE_ATOMIC, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
 };
 use abi::mailbox::{self, Command, NO_PAIR, Nothing, Share};
+use abi::times::GRANT_TICK;
 use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -189,10 +190,32 @@ impl Window {
         rights: RemoteRights,
         range: impl RangeBounds<usize>,
     ) -> Result<RemoteKey, CommandError> {
-        self.grant_as(endpoint, pair, rights, range, 0)
+        self.grant_as(endpoint, pair, rights, range, 0, 0)
     }
 
-    /// The same for one access: the key ends with the first that the card allows. It holds its place on the card until it is revoked. It isn't for reading: a get
+    /// As [`grant`](Self::grant), for a time: the key ends by itself at the latest after so many `cycles`, rounded up to a multiple of [`GRANT_TICK`](crate::GRANT_TICK), and up to as much before. From
+    /// then on the card allows nothing by it, whatever its firmware and this program do. What it has allowed before may be under way: [`revoke`](Self::revoke)
+    /// waits for that, and gives the place on the card back.
+    ///
+    /// # Errors
+    /// As for [`grant`](Self::grant); `Argument` for no time at all, or more than 2^46 - 2^14 cycles.
+    pub fn grant_for(
+        &self,
+        endpoint: &Endpoint,
+        pair: Pair,
+        rights: RemoteRights,
+        range: impl RangeBounds<usize>,
+        cycles: u64,
+    ) -> Result<RemoteKey, CommandError> {
+        match u32::try_from(cycles.div_ceil(GRANT_TICK.into())) {
+            Ok(lasts @ 1..) => self.grant_as(endpoint, pair, rights, range, 0, lasts),
+            _ => Err(CommandError::Argument(
+                "a grant lasts from 1 to 2^46 - 2^14 cycles",
+            )),
+        }
+    }
+
+    /// As [`grant`](Self::grant), for one access: the key ends with the first that the card allows. It holds its place on the card until it is revoked. It isn't for reading: a get
     /// whose answer is lost is asked for again, and would find its key ended.
     ///
     /// # Errors
@@ -209,7 +232,7 @@ impl Window {
                 "a key for one access isn't for reading: a get is asked for again until it is answered",
             ));
         }
-        self.grant_as(endpoint, pair, rights, range, GRANT_ONE_SHOT)
+        self.grant_as(endpoint, pair, rights, range, GRANT_ONE_SHOT, 0)
     }
 
     /// Makes a key for many peers, of which this is the first; [`share`](Self::share) lets more use it. One key and a bit for each peer, in place of a key for
@@ -224,7 +247,7 @@ impl Window {
         rights: RemoteRights,
         range: impl RangeBounds<usize>,
     ) -> Result<RemoteKey, CommandError> {
-        self.grant_as(endpoint, first, rights, range, GRANT_SHARED)
+        self.grant_as(endpoint, first, rights, range, GRANT_SHARED, 0)
     }
 
     /// Makes one key for every peer that is connected to an endpoint of the window's domain, now or later: one command, however many they are. The card can't
@@ -258,6 +281,7 @@ impl Window {
                 flags: GRANT_ANY_PEER.into(),
                 offset,
                 length,
+                lasts: 0,
             };
             let mailbox::RemoteKey { key } = commands.call(Command::Grant, &argument)?;
             Ok(RemoteKey(key))
@@ -282,6 +306,7 @@ impl Window {
         rights: RemoteRights,
         range: impl RangeBounds<usize>,
         flags: u8,
+        lasts: u32,
     ) -> Result<RemoteKey, CommandError> {
         let (offset, length) = self.part(range)?;
         self.exposure.check()?;
@@ -293,6 +318,7 @@ impl Window {
             flags: flags.into(),
             offset,
             length,
+            lasts,
         };
         let mailbox::RemoteKey { key } = commands.call(Command::Grant, &argument)?;
         self.keys().push(RemoteKey(key));

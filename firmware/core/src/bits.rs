@@ -44,7 +44,7 @@ impl PairBits {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
+        self.0.iter().all(|word| *word == 0)
     }
 
     /// The first place of the set from this one on.

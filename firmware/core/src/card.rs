@@ -2,7 +2,7 @@
 
 use crate::connection::{Cause, State};
 use crate::watch::PeerCause;
-use abi::control::Operation;
+use abi::control::{AccessReport, Operation};
 use abi::event;
 use abi::mailbox::PeerState;
 use abi::mgmt::FRAME_WORDS;
@@ -258,8 +258,14 @@ names! {
         EntropyUntested,
         /// A revocation is answered before the gates have done it.
         RevokeAnsweredEarly,
+        /// The gates aren't told for how long a grant lasts.
+        GrantForEver,
         /// A fence is answered before the gates have done it.
         FenceEndsEarly,
+        /// An answer that is late doesn't say what it waited for.
+        UndrainedUnnamed,
+        /// It names the region by its place.
+        UndrainedByPlace,
         /// A peer's grants are revoked one after the other.
         RevokeWalks,
         /// A place of a pair gets its next generation while the gates have grants of an earlier one.
@@ -309,6 +315,9 @@ pub trait Card {
 
     /// The result of the last control request, once the gates have answered it; `Some` if there never was one.
     fn control_result(&mut self) -> Option<u64>;
+
+    /// What the control request that is under way waits for; the default if it waits for nothing, or none is under way.
+    fn control_report(&mut self) -> AccessReport;
 
     /// Starts a reset of the gates.
     fn reset_start(&mut self);

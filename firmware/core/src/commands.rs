@@ -32,7 +32,7 @@ use abi::mailbox::{
     FailureCause, Identity, JOB_BITS, NO_ENDPOINT, NameGroup, Nothing, OpenEndpoint, OpenPair,
     PairCounterId, PairId, PairState, PairStatus, PeerState, RegionKey, RegisterRegion, Reserve,
     RevokedNumber, RuleId, SetRule, SetShutOut, ShutOut, Signal, TellFailed, TellRevoked,
-    ToldRevocation, WatchPeers, Words, id_generation, id_index, reason_word,
+    ToldRevocation, Undrained, WatchPeers, Words, id_generation, id_index, reason_word,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
@@ -404,9 +404,14 @@ impl<C: Card> Firmware<C> {
             Job::SetRule { index } => self.rules[index].forget(),
             _ => self.grant_is_late(),
         }
+        let undrained = self.undrained();
         self.answer_with(Err::<Nothing, _>(Refusal::new(
             MailboxStatus::HardwareTimeout,
         )));
+        if let Some(answer) = &mut self.answer {
+            undrained.to_words(&mut answer.words[1..]);
+            answer.count = 1 + Undrained::COUNT;
+        }
     }
 
     // Commands

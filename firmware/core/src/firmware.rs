@@ -35,11 +35,15 @@ use crate::rule::{Rule, RuleState};
 use crate::runs::Runs;
 use crate::table::Table;
 use abi::control::{
-    CardSetup, DATA_WORDS, EventSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport, PairSetup,
+    CardSetup, DATA_WORDS, EventSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport,
+    PairSetup, region_key,
 };
 use abi::event;
 use abi::limits::{MAX_ENDPOINTS, MAX_GRANTS, MAX_PAIRS, MAX_REGIONS, MAX_RULES};
-use abi::mailbox::{AuditKind, FailureCause, PairState, PeerState, reason_word, refused_info};
+use abi::mailbox::{
+    AuditKind, FailureCause, NO_CONTEXT, PairState, PeerState, UNDRAINED_READ, UNDRAINED_WRITE,
+    Undrained, reason_word, refused_info, undrained_info,
+};
 use abi::mgmt::EVENTS_IN;
 use abi::status::Status;
 use abi::times::CONTROL_TIMEOUT;
@@ -295,13 +299,18 @@ impl<C: Card> Firmware<C> {
     /// What it waits for besides its timers, frames and events.
     pub fn waits(&self) -> Waits {
         Waits {
-            control: self.under_way.is_some(),
+            control: self.waits_for_gates(),
             frame_out: !self.replies.is_empty()
                 || self.exchanges.iter().any(|one| one.repeat.due)
                 || self.notices_are_due()
                 || self.drains_are_due(),
             reset: self.boot == Boot::Resetting,
         }
+    }
+
+    /// Whether it waits for the gates' answer to a control request.
+    pub fn waits_for_gates(&self) -> bool {
+        self.under_way.is_some()
     }
 
     /// Does what can be done now, a little of it. True if it did something: then there may be more.
@@ -455,6 +464,12 @@ impl<C: Card> Firmware<C> {
         let (operation, index) = (request.operation, request.index.into());
         let (kind, info) = (AuditKind::ControlTimeout, operation.code().into());
         self.audit.record(kind, index, info, &self.card);
+        let undrained = self.undrained();
+        if undrained != Undrained::default() {
+            let info = undrained_info(undrained.pair as u16, undrained.access == UNDRAINED_WRITE);
+            let kind = AuditKind::AccessUndrained;
+            self.audit.record(kind, undrained.region, info, &self.card);
+        }
         if operation == Operation::PairSet {
             self.pair_is_late(index as usize);
         }
@@ -462,6 +477,33 @@ impl<C: Card> Firmware<C> {
             self.under_way = None;
         }
         true
+    }
+
+    /// The access that the control request under way waits for.
+    pub(crate) fn undrained(&mut self) -> Undrained {
+        let report = self.card.control_report();
+        if report.waits == 0 || self.card.is_broken(Break::UndrainedUnnamed) {
+            return Undrained::default();
+        }
+        let index = usize::from(report.region);
+        let region = match index < self.regions.len() {
+            true if !self.card.is_broken(Break::UndrainedByPlace) => {
+                region_key(report.region, self.tag(index))
+            }
+            _ => report.region.into(),
+        };
+        Undrained {
+            access: match report.writes {
+                0 => UNDRAINED_READ,
+                _ => UNDRAINED_WRITE,
+            },
+            region,
+            pair: report.pair.into(),
+            context: match report.tagged {
+                0 => NO_CONTEXT,
+                _ => report.context.into(),
+            },
+        }
     }
 
     /// An answer that came late isn't believed. What the gates hold of a pair is read, and an event is raised again. What an endpoint, a region or

@@ -275,6 +275,10 @@ impl<C: Card> Firmware<C> {
             holder,
             rights,
             flags,
+            lasts: match self.card.is_broken(Break::GrantForEver) {
+                true => 0,
+                false => grant.lasts,
+            },
             ..GrantSetup::default()
         };
         Ok(Outcome::Later(Job::Grant { row, pair, setup }))

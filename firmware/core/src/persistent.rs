@@ -37,13 +37,13 @@ pub(crate) struct Persistent {
 
 type Copy = [u32; COPY_WORDS];
 
-/// FNV-1a over the words in front of the check word, and the magic of this layout.
+/// FNV-1a by words over those in front of the check word, and the magic of this layout. One word that is another makes another hash, since each step is a
+/// permutation. It is against a copy that a restart has torn, and not against whoever picks two words.
 fn check(copy: &Copy) -> u32 {
     copy[..COPY_WORDS - 1]
         .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .fold(0x5053_5432, |hash: u32, byte| {
-            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        .fold(0x5053_5433, |hash: u32, word| {
+            (hash ^ word).wrapping_mul(0x0100_0193)
         })
 }
 

@@ -181,6 +181,8 @@ impl Logic for DeliveryBench {
         // Delivery asks for nobody whose pair has failed.
         self.regions.fault.valid.next = false;
         self.regions.fault.data.next = Fault::default();
+        // None of its grants ends by itself.
+        self.regions.tick.next = false;
 
         self.fanout.abandon.next = false;
         join!(self.control => self.fanout.control);

@@ -33,7 +33,7 @@ use super::random::Random;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::Ram;
-use crate::types::{ControlRequest, RaiseEvent, RegisterAccess};
+use crate::types::{AccessReport, ControlRequest, RaiseEvent, RegisterAccess};
 use abi::mgmt::{
     self, CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, FIRMWARE_START, FRAME_IN,
     FRAME_OUT, LOG, MAC, MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, RANDOM,
@@ -103,6 +103,8 @@ pub struct CardRegisters {
     pub control: Stream<Out, ControlRequest>,
     /// With `control.ready`: the result of the request.
     pub control_result: Signal<In, Bits<64>>,
+    /// Before: what it waits for.
+    pub control_report: Signal<In, AccessReport>,
     /// Pulse: the gates are to be reset.
     pub gates_reset_request: Signal<Out, Bit>,
     /// No reset of the gates is under way, and every table is cleared. Low from the cycle after `gates_reset_request` on.
@@ -291,6 +293,9 @@ impl Logic for CardRegisters {
         self.logs.d.next = false;
         self.one_request_at_a_time.ok.next = true;
         self.word_index.next = (self.offset.val() - CONTROL_DATA) >> 2;
+        if self.busy.q.val() {
+            self.outcome.d.next = self.control_report.val().into();
+        }
         if self.busy.q.val() & self.control.ready.val() {
             self.busy.d.next = false;
             self.outcome.d.next = self.control_result.val();

@@ -16,7 +16,7 @@ use super::clock_bridge::ClockBridge;
 use super::processor::Processor;
 use crate::config::Config;
 use crate::prelude::*;
-use crate::types::{ControlRequest, LoaderWord, RaiseEvent};
+use crate::types::{AccessReport, ControlRequest, LoaderWord, RaiseEvent};
 
 /// The management subsystem.
 #[block(config: &Config)]
@@ -49,6 +49,8 @@ pub struct Subsystem {
     pub control: Stream<Out, ControlRequest>,
     /// With `control.ready`: the result of the request.
     pub control_result: Signal<In, Bits<64>>,
+    /// Before: what it waits for.
+    pub control_report: Signal<In, AccessReport>,
     /// Pulse: the gates are to be reset.
     pub gates_reset_request: Signal<Out, Bit>,
     /// No reset of the gates is under way, and every table is cleared. Low from the cycle after `gates_reset_request` on.
@@ -130,6 +132,7 @@ impl Logic for Subsystem {
         self.firmware_start.next = self.registers.firmware_start.val();
         join!(self.registers.control => self.control);
         self.registers.control_result.next = self.control_result.val();
+        self.registers.control_report.next = self.control_report.val();
         self.gates_reset_request.next = self.registers.gates_reset_request.val();
         self.registers.gates_ready.next = self.gates_ready.val();
         self.frame_write.next = self.registers.frame_write.val();

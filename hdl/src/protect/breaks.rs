@@ -58,6 +58,16 @@ pub fn regions() -> Vec<Break> {
         Break::new("permission_for_ever").force::<Grants>("is_held", "!row.q.shared | held.valid"),
         // A number of a grant beyond the table is that of one in it.
         Break::new("grants_aliased").force::<Grants>("in_table", "true"),
+        // A grant outlives its time,
+        Break::new("time_ignored").force::<Grants>("is_over", "false"),
+        // by one unit,
+        Break::new("ends_a_unit_late")
+            .force::<Grants>("is_over", "row.q.ends & (asked_in.q > row.q.until)"),
+        // or ends though it has no time.
+        Break::new("ends_without_a_time").force::<Grants>("is_over", "asked_in.q >= row.q.until"),
+        // Time counts from the reset.
+        Break::new("time_from_the_reset")
+            .force::<Grants>("granted.until", "bit_cast::<39, 32>(setup.lasts)"),
         // A grant for one access isn't used up,
         Break::new("one_shot_kept").force::<Grants>("ends", "false"),
         // or is by one that the region refuses.
@@ -183,6 +193,22 @@ pub fn fence() -> Vec<Break> {
             "at.d",
             "at.q",
             "start & (looks.q | waits.q)",
+        ),
+        // It tells of an access that has ended,
+        Break::new("tells_of_the_ended").force::<Tickets>("found.valid", "shows.q"),
+        // of the one before that which it waits for,
+        Break::new("tells_of_another").force_if::<Tickets>(
+            "ring.read_address",
+            "bit_cast::<16, 6>(at.q - 1)",
+            "waits.q & !start",
+        ),
+        // of a write as if it read,
+        Break::new("tells_of_a_read").force::<Fence>("report.writes", "false"),
+        // or of what a withdrawn change waited for.
+        Break::new("tells_of_the_withdrawn").force_if::<Fence>(
+            "report.waits",
+            "true",
+            "tickets[0].found.valid",
         ),
         // What a permission gives is waited for as if it took.
         Break::new("waits_for_what_is_given").force_if::<Fence>(

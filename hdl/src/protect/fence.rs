@@ -3,6 +3,7 @@
 //! ```text
 //!   control ──► Fence ──► inner ──► Regions ──► begins ──► Tickets of Gather
 //!           ◄── done ◄── nothing covered ◄────────────┴──► Tickets of Delivery ◄── ends
+//!   report  ◄── what is waited for ◄──────────────────────────────┘
 //! ```
 //!
 //! The tables change first: from then on nothing more is allowed by what they held. Then a wait begins for what was allowed before and is under way, by
@@ -17,7 +18,7 @@
 
 use super::tickets::Tickets;
 use crate::prelude::*;
-use crate::types::{ControlRequest, FenceSetup, PermissionSetup, Ticket};
+use crate::types::{AccessReport, ControlRequest, FenceSetup, PermissionSetup, Ticket};
 use abi::control::{COVER_PAIR, COVER_REGION, Operation};
 
 /// Clients whose accesses are waited for: Gather's, then Delivery's.
@@ -32,6 +33,8 @@ pub struct Fence {
     pub reset: Signal<In, Bit>,
     /// A change; taken when it is done. It may be withdrawn.
     pub control: Stream<In, ControlRequest>,
+    /// An access that the change waits for. All zero if it waits for none, or hasn't found it yet.
+    pub report: Signal<Out, AccessReport>,
     /// It goes to the tables; taken when they have changed, and all that was allowed before has begun here.
     pub inner: Stream<Out, ControlRequest>,
     /// An access of client `i` was allowed, and will end.
@@ -55,6 +58,10 @@ pub struct Fence {
     starts: Signal<Local, Bit>,
     withdrawn: Signal<Local, Bit>,
     is_under_way: Signal<Local, Bit>,
+    /// The access that is told of writes,
+    writes: Signal<Local, Bit>,
+    /// and is this one.
+    found: Signal<Local, Ticket>,
     done: Signal<Local, Bit>,
 }
 
@@ -102,6 +109,29 @@ impl Logic for Fence {
             if self.tickets[i].busy.val() {
                 self.is_under_way.next = true;
             }
+        }
+
+        // One of what is waited for.
+        self.writes.next = self.tickets[1].found.valid.val();
+        self.found.next = self.tickets[0].found.data.val();
+        if self.writes.val() {
+            self.found.next = self.tickets[1].found.data.val();
+        }
+        self.report.next = AccessReport::default();
+        if self.control.valid.val()
+            & self.waits.q.val()
+            & (self.tickets[0].found.valid.val() | self.writes.val())
+        {
+            self.report.next = AccessReport {
+                waits: true.into(),
+                writes: self.writes.val().into(),
+                tagged: self.found.val().tagged.into(),
+                domain: self.found.val().domain,
+                region: self.found.val().region,
+                pair: self.found.val().pair,
+                context: self.found.val().context,
+                ..AccessReport::default()
+            };
         }
         self.done.next = self.waits.q.val() & !self.is_under_way.val();
         self.control.ready.next = self.control.valid.val()

@@ -11,6 +11,8 @@
 //! A grant and a permission hold the generation that their peer had when they were made. So one increment ends all that a peer has, however
 //! many they are: its revocation, or the next connection of its pair. A pair that has failed isn't open, and its peer may use nothing.
 //!
+//! A grant may end by itself: it holds the unit of time in which it has ended, and what is asked from then on finds none.
+//!
 //! A grant for any peer holds neither: it is good for whoever comes by a connected pair of the region's domain, which Regions compares.
 //!
 //! Why a query is refused comes a cycle later, from registers: the first clause of `RefusalReason` that holds.
@@ -26,10 +28,15 @@ use abi::control::{
     shared_grants,
 };
 use abi::key::REMOTE_KEY_INDEX_BITS;
+use abi::times::{GRANT_TICK, SHUT_OUT_TICK};
 
 const _: () = assert!(
     REMOTE_KEY_INDEX_BITS == 16,
     "the kernel slices keys at this bit"
+);
+const _: () = assert!(
+    GRANT_TICK == SHUT_OUT_TICK << 4,
+    "the kernel takes units from bit 4 of the ticks on"
 );
 
 /// A grant.
@@ -49,6 +56,9 @@ struct Grant {
     one_shot: Bit,
     /// For whoever asks from the region's domain.
     any_peer: Bit,
+    /// It ends by itself, with the unit of time before this one.
+    ends: Bit,
+    until: Bits<39>,
 }
 
 /// The peer of a pair.
@@ -103,6 +113,8 @@ pub struct Grants {
     pub subject: Signal<In, Bits<16>>,
     /// A change of the tables. No query is under way.
     pub change: Pulse<In, ControlRequest>,
+    /// Pulse: `SHUT_OUT_TICK` cycles more have passed.
+    pub tick: Signal<In, Bit>,
 
     #[is(Table::new(config.grants))]
     rows: Table<Grant>,
@@ -113,6 +125,10 @@ pub struct Grants {
     /// The cycle that the query under way is in: bit 0 is cycle 1.
     cycle: Reg<Bits<5>>,
     asked: Reg<Access>,
+    /// Ticks since the reset. It stops at the last number, after 2^53 cycles: then grants that are for a time have ended, and none lives again.
+    ticks: Reg<Bits<43>>,
+    /// Unit of time in which the query came.
+    asked_in: Reg<Bits<39>>,
     row: Reg<Grant>,
     sender: Reg<Sender>,
     /// Nothing but the end, and the permission, speaks against it.
@@ -139,6 +155,9 @@ pub struct Grants {
     key: Signal<Local, Bits<64>>,
     number: Signal<Local, Bits<16>>,
     pair: Signal<Local, Bits<16>>,
+    unit: Signal<Local, Bits<39>>,
+    is_over: Signal<Local, Bit>,
+    is_there: Signal<Local, Bit>,
     in_table: Signal<Local, Bit>,
     row_in_table: Signal<Local, Bit>,
     pair_in_table: Signal<Local, Bit>,
@@ -206,6 +225,12 @@ impl Logic for Grants {
             & self.senders.initialized.val()
             & self.permissions.initialized.val();
 
+        // Time.
+        if self.tick.val() & !self.ticks.q.val().all() {
+            self.ticks.d.next = self.ticks.q.val() + 1;
+        }
+        self.unit.next = self.ticks.q.val().get_bits::<39>(4);
+
         // Cycle 0: a query comes.
         self.cycle.d.next = self.cycle.q.val() << 1;
         self.rows.read_address.next = self.query.data.val().remote_key.get_bits::<16>(0);
@@ -213,6 +238,7 @@ impl Logic for Grants {
         if self.query.valid.val() {
             self.cycle.d.next = 1.into();
             self.asked.d.next = self.query.data.val();
+            self.asked_in.d.next = self.unit.val();
             self.senders.read_address.next = self.query.data.val().pair;
         }
 
@@ -232,6 +258,9 @@ impl Logic for Grants {
         self.row_in_table.next = bit_cast::<17, 16>(self.number.val()) < self.grant_count.val();
         self.pair_in_table.next = self.pair.val() < self.pair_count.val();
         self.in_table.next = self.row_in_table.val() & self.pair_in_table.val();
+        self.is_over.next =
+            self.row.q.val().ends & (self.asked_in.q.val() >= self.row.q.val().until);
+        self.is_there.next = self.row.q.val().valid & !self.is_over.val();
         self.same_tag.next = self.row.q.val().tag == self.key.val().get_bits::<48>(16);
         self.is_open.next = self.sender.q.val().open;
         self.is_holder.next = self.row.q.val().holder == self.pair.val();
@@ -247,7 +276,7 @@ impl Logic for Grants {
         self.has_rights.next = (self.row.q.val().rights & self.asked.q.val().buffer.rights)
             == self.asked.q.val().buffer.rights;
         self.begins_inside.next = self.asked.q.val().buffer.address >= self.row.q.val().offset;
-        self.agrees.d.next = self.row.q.val().valid
+        self.agrees.d.next = self.is_there.val()
             & self.in_table.val()
             & self.same_tag.val()
             & self.is_open.val()
@@ -271,7 +300,7 @@ impl Logic for Grants {
         self.allows.d.next = self.agrees.q.val() & self.is_held.val() & self.ends_inside.val();
 
         // Why not, which is told later.
-        self.no_grant.d.next = !self.row.q.val().valid | !self.row_in_table.val();
+        self.no_grant.d.next = !self.is_there.val() | !self.row_in_table.val();
         self.other_tag.d.next = !self.same_tag.val();
         self.closed.d.next = !self.is_open.val() | !self.pair_in_table.val();
         self.other_holder.d.next = !self.is_holder.val();
@@ -320,7 +349,7 @@ impl Logic for Grants {
         // Changes, of which the peer has been read in the cycle before.
         self.operation.next = self.change.data.val().operation;
         self.data.next = self.change.data.val().data;
-        self.setup.next = self.data.val().get_bits::<256>(0).into();
+        self.setup.next = self.data.val().into();
         self.permission.next = self.data.val().get_bits::<64>(0).into();
         self.pair_setup.next = self.data.val().into();
         self.named.next = self.senders.read_data.val();
@@ -364,6 +393,8 @@ impl Logic for Grants {
                 shared: (self.setup.val().flags & GRANT_SHARED) != 0,
                 one_shot: (self.setup.val().flags & GRANT_ONE_SHOT) != 0,
                 any_peer: (self.setup.val().flags & GRANT_ANY_PEER) != 0,
+                ends: self.setup.val().lasts.any(),
+                until: self.unit.val() + bit_cast::<39, 32>(self.setup.val().lasts),
             };
         }
         store!(

@@ -96,6 +96,8 @@ pub struct Regions {
     pub peer_refused: Pulse<Out, RemoteRefusal>,
     /// A pair that has failed; taken when its peer may use nothing any more.
     pub fault: Stream<In, Fault>,
+    /// Pulse: `SHUT_OUT_TICK` cycles more have passed.
+    pub tick: Signal<In, Bit>,
     /// A control request; taken when the tables have changed, and no query from before is unanswered.
     pub control: Stream<In, ControlRequest>,
 
@@ -223,7 +225,8 @@ impl Logic for Regions {
         self.control.ready.next = self.changes.val();
         self.data.next = self.control.data.val().data;
         self.setup.next = self.data.val().get_bits::<192>(0).into();
-        self.grant.next = self.data.val().get_bits::<256>(0).into();
+        self.grant.next = self.data.val().into();
+        self.grants.tick.next = self.tick.val();
         self.written.next = Region::default();
         if self.is_set.val() {
             self.written.next.valid = true;

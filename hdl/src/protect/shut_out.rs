@@ -94,6 +94,8 @@ pub struct ShutOut {
     pub control: Stream<In, ControlRequest>,
     /// With it, for `ShutOutRead`: a `ShutOutReport`. Zero otherwise, and for a pair that isn't in the table.
     pub control_result: Signal<Out, Bits<64>>,
+    /// Pulse: `SHUT_OUT_TICK` cycles more have passed.
+    pub tick: Signal<Out, Bit>,
 
     #[is(Table::block(config.pairs))]
     rows: Table<Held>,
@@ -130,7 +132,6 @@ pub struct ShutOut {
     changed: Signal<Local, Held>,
     more: Signal<Local, Bits<16>>,
     less: Signal<Local, Bits<16>>,
-    tick: Signal<Local, Bit>,
     #[is(constant(config.pairs as u64))]
     pairs: Constant<Bits<16>>,
     #[is(constant(config.pairs as u64 - 1))]

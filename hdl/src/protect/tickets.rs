@@ -5,6 +5,7 @@
 //!                 │ from the youngest on, one a cycle
 //!                 ▼
 //!   start, fence ─► is it covered? ─► wait until it has ended ─► busy falls
+//!                                      └─► found
 //! ```
 //!
 //! Accesses end in the order in which they begin, so the youngest that is covered is the last to be waited for. The walk begins at the youngest of the
@@ -55,6 +56,8 @@ pub struct Tickets {
     pub start: Signal<In, Bit>,
     /// The wait is under way. From the cycle after `start`.
     pub busy: Signal<Out, Bit>,
+    /// The access that the wait is for. From the second cycle after it was found to the cycle of its end.
+    pub found: Pulse<Out, Ticket>,
     #[is(Ram::distributed(TICKETS))]
     ring: Ram<Ticket>,
     /// Numbers of the next ticket and of the oldest, modulo 2^6.
@@ -66,6 +69,8 @@ pub struct Tickets {
     waits: Reg<Bit>,
     /// Its number.
     at: Reg<Bits<6>>,
+    /// It comes out of the ring.
+    shows: Reg<Bit>,
     ticket: Signal<Local, Ticket>,
     covers: Signal<Local, Bits<8>>,
     other_region: Signal<Local, Bit>,
@@ -139,6 +144,11 @@ impl Logic for Tickets {
                 self.at.d.next = self.at.q.val();
             }
         }
+        self.shows.d.next = false;
+        if self.waits.q.val() {
+            self.ring.read_address.next = bit_cast::<16, 6>(self.at.q.val());
+            self.shows.d.next = true;
+        }
         if self.waits.q.val() & self.has_ended.val() {
             self.waits.d.next = false;
         }
@@ -147,7 +157,13 @@ impl Logic for Tickets {
             self.at.d.next = self.next.q.val() - 1;
             self.looks.d.next = true;
             self.waits.d.next = false;
+            self.shows.d.next = false;
         }
         self.busy.next = self.looks.q.val() | self.waits.q.val();
+        send!(
+            self.found,
+            self.shows.q.val() & !self.has_ended.val(),
+            self.ticket.val()
+        );
     }
 }

@@ -10,6 +10,7 @@
 use crate::cable::{Cable, HostEnd};
 use crate::memory::{BusAccess, Memory};
 use abi::ABI_VERSION;
+use abi::control::AccessReport;
 use abi::mailbox::{id_generation, object_id};
 use abi::register::{
     ABI, CONTROL, CONTROL_RESET, CONTROL_RUN, FIRMWARE_START, FIRST_ENDPOINT_INTERRUPT,
@@ -479,6 +480,12 @@ impl SoftFabric {
         self.world().cards[card].firmware.card().silent = true;
     }
 
+    /// The same, and they say that they wait for this access.
+    pub fn silence_gates_for(&self, card: usize, access: AccessReport) {
+        self.silence_gates(card);
+        self.world().cards[card].firmware.card().report = access;
+    }
+
     /// From now on the random source of `card` says the same for ever.
     pub fn jam_entropy(&self, card: usize) {
         self.world().cards[card].firmware.card().stuck = true;
@@ -489,7 +496,9 @@ impl SoftFabric {
     /// # Errors
     /// Why they don't.
     pub fn find_remote(&self, card: usize, access: &RemoteAccess) -> Result<u64, Refused> {
-        self.world().cards[card].gates().find_remote(access)
+        let mut world = self.world();
+        let now = world.now;
+        world.cards[card].gates().find_remote(access, now)
     }
 
     /// From now on the gates of `card` answer again, first what they were asked last.

@@ -80,6 +80,9 @@ fn noticed_by(broken: Break) -> fn() {
         | Break::GrantKept => {
             windows::a_key_is_its_peers_for_what_is_granted_until_it_is_revoked
         }
+        Break::GrantOutlivesTime => {
+            windows::a_key_with_a_time_ends_by_itself_and_holds_its_place_until_it_is_revoked
+        }
         Break::DomainIgnored | Break::AnyPeerIgnored => {
             protection::a_key_for_any_is_good_for_the_peers_of_its_domain_alone
         }

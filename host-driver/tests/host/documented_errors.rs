@@ -2,13 +2,15 @@
 //! a provocation that no page documents, or that ends with another error than its row says.
 
 use crate::common::{PATIENCE, Side, able_options, connected, fabric, opened_at, options, sized};
+use abi::control::{AccessReport, key_index};
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
     Access, Buffer, CommandError, ConnectError, Cover, Device, DeviceOptions, DrainError,
     DrainOptions, DrainPolicy, Drained, Endpoint, EndpointAddress, EventFdError, Gather, Get,
     Group, MessageSet, OpenError, Pair, PairTimes, PostError, Protection, Put, RecvWr, RemoteKey,
     RemoteRights, Request, Revocation, RevokeError, SendBuffer, SendFlags, SendLimits, SendWr,
-    SharedBuffer, ShutOut, Source, TaggedReceive, TaggedSend, ToldRevocation, WatchOptions, Window,
+    SharedBuffer, ShutOut, Source, TaggedReceive, TaggedSend, ToldRevocation, UndrainedAccess,
+    WatchOptions, Window,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +79,35 @@ fn granted(grant: fn(&Side, &Window) -> Result<RemoteKey, CommandError>) -> Name
     let (a, _b) = connected(&fabric, 1);
     let window = a.pd.reg_window(64, RemoteRights::WRITE).unwrap();
     names(grant(&a, &window).unwrap_err())
+}
+
+/// What is said of a write of the peer that doesn't end. The error names it.
+fn undrained(call: fn(&Side, &Window, RemoteKey) -> Result<(), CommandError>) -> Names {
+    let fabric = SoftFabric::new(able_options());
+    let (a, _b) = connected(&fabric, 1);
+    let window = a.pd.reg_window(64, RemoteRights::WRITE).unwrap();
+    let key = window.grant(&a.endpoint, a.pair, RemoteRights::WRITE, ..);
+    let key = key.unwrap();
+    let report = AccessReport {
+        waits: 1,
+        writes: 1,
+        region: key_index(window.region_key()),
+        pair: a.pair.index(),
+        ..AccessReport::default()
+    };
+    fabric.silence_gates_for(0, report);
+    let error = call(&a, &window, key).unwrap_err();
+    let CommandError::Undrained { access, .. } = error else {
+        panic!("{error}");
+    };
+    let named = UndrainedAccess {
+        writes: true,
+        region: window.region_key(),
+        pair: a.pair.index(),
+        context: None,
+    };
+    assert_eq!(access, named, "{error}");
+    names(error)
 }
 
 // Posts
@@ -1617,6 +1648,9 @@ const ROWS: &[Row] = &[
             })
         },
     ),
+    ("revoke", "`Undrained`", || {
+        undrained(|_, window, key| window.revoke(key))
+    }),
     // fence
     ("fence", "`Argument`", || {
         granted(|a, window| {
@@ -1630,6 +1664,9 @@ const ROWS: &[Row] = &[
             a.endpoint.close_pair(a.pair).unwrap();
             a.pd.fence(Cover::all().pair(&a.endpoint, a.pair)).err()
         })
+    }),
+    ("fence", "`Undrained`", || {
+        undrained(|a, _, _| a.pd.fence(Cover::all()))
     }),
     ("fence", "`Refused` with `Unsupported`", || {
         asked(|a, _| a.pd.fence(Cover::all()).err())

@@ -1,6 +1,7 @@
 //! Who owns the card, what it may still reach, and what becomes of that when firmware is late, a card is gone or a thread is a stranger.
 
 use crate::common::{PATIENCE, Side, connected, fabric, options};
+use abi::control::AccessReport;
 use abi::mailbox::Command;
 use host_driver::breaks;
 use host_driver::transport::TransportError;
@@ -271,26 +272,40 @@ fn the_last_owner_leaves_a_hung_card_quiet_and_takes_his_memory_along() {
 
 #[test]
 fn gates_that_do_not_answer_a_close_leave_the_endpoint_closable() {
-    let fabric = fabric();
-    let (mut a, _b) = connected(&fabric, 8);
-    let buffer = a.buffer(8);
-    a.endpoint
-        .post_tagged_recv(1, &a.receive(7), buffer)
-        .unwrap();
-    fabric.silence_gates(0);
-    for _ in 0..3 {
-        let error = a.endpoint.close().unwrap_err();
-        let CommandError::Refused { status, .. } = error else {
-            panic!("{error}");
+    // They say nothing, or that they wait for an access of host memory.
+    let writes = AccessReport {
+        waits: 1,
+        writes: 1,
+        ..AccessReport::default()
+    };
+    for report in [AccessReport::default(), writes] {
+        let fabric = fabric();
+        let (mut a, _b) = connected(&fabric, 8);
+        let buffer = a.buffer(8);
+        a.endpoint
+            .post_tagged_recv(1, &a.receive(7), buffer)
+            .unwrap();
+        let pair = a.pair;
+        fabric.silence_gates_for(0, report);
+        let late = |error| match error {
+            CommandError::Refused { status, .. } => {
+                assert_eq!((status, report.waits), (MailboxStatus::HardwareTimeout, 0));
+            }
+            CommandError::Undrained { access, .. } => assert!(access.writes),
+            error => panic!("{error}"),
         };
-        assert_eq!(status, MailboxStatus::HardwareTimeout);
+        late(a.endpoint.close_pair(pair).unwrap_err());
         assert!(a.cq.poll().is_none(), "the buffer isn't given back");
+        for _ in 0..3 {
+            late(a.endpoint.close().unwrap_err());
+            assert!(a.cq.poll().is_none(), "the buffer isn't given back");
+        }
+        fabric.wake_gates(0);
+        a.endpoint.close().expect("the gates answer again");
+        let completion = a.cq.poll().expect("the buffer comes back");
+        assert_eq!(completion.status, WcStatus::Flushed);
+        assert!(completion.buffer.is_some());
     }
-    fabric.wake_gates(0);
-    a.endpoint.close().expect("the gates answer again");
-    let completion = a.cq.poll().expect("the buffer comes back");
-    assert_eq!(completion.status, WcStatus::Flushed);
-    assert!(completion.buffer.is_some());
 }
 
 #[test]

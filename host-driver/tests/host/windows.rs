@@ -3,8 +3,8 @@
 use crate::common::{PATIENCE, Side, able_options, connected};
 use abi::control::{RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE};
 use host_driver::{
-    Access, Buffer, CommandError, Cover, MailboxStatus, Pair, ProtectionDomain, RemoteKey,
-    RemoteRights, WcStatus, Window,
+    Access, Buffer, CommandError, Cover, GRANT_TICK, MailboxStatus, Pair, ProtectionDomain,
+    RemoteKey, RemoteRights, WcStatus, Window,
 };
 use soft_card::{Refused, RemoteAccess, SoftFabric};
 
@@ -260,6 +260,39 @@ fn what_can_not_be_granted_is_refused() {
         key.starts_with("RemoteKey(") && key.len() < 18,
         "no tag in {key}"
     );
+}
+
+#[test]
+pub fn a_key_with_a_time_ends_by_itself_and_holds_its_place_until_it_is_revoked() {
+    let stage = Stage::new();
+    let (endpoint, mine) = (&stage.a.endpoint, stage.a.pair);
+    let unit = u64::from(GRANT_TICK);
+    let rights = RemoteRights::WRITE;
+    let grant = |cycles| stage.window.grant_for(endpoint, mine, rights, .., cycles);
+    for wrong in [0, u64::from(u32::MAX) * unit + 1, u64::MAX] {
+        let refused = grant(wrong).expect_err("no such time");
+        assert!(matches!(refused, CommandError::Argument(_)), "{refused}");
+    }
+    grant(u64::from(u32::MAX) * unit).expect("the longest");
+    let now = || stage.a.device.now();
+    let before = now();
+    let [short, long] = [1, 2 * unit + 1].map(|cycles| grant(cycles).unwrap());
+    let for_ever = stage.grant(mine);
+    let may = |key| stage.access(mine, key, 64, 8).is_ok();
+    // Not earlier than a unit before its time.
+    while now() < before + 2 * unit {
+        assert!(may(long), "{} cycles later", now() - before);
+        stage.a.pause(1000);
+    }
+    let begun = now();
+    while now() < begun + 2 * unit {
+        stage.a.pause(1000);
+    }
+    for key in [short, long] {
+        assert_eq!(stage.access(mine, key, 64, 8), Err(Refused::NoGrant));
+        stage.window.revoke(key).unwrap();
+    }
+    assert!(may(for_ever));
 }
 
 #[test]

@@ -98,6 +98,7 @@ fn noticed_by(broken: Break) -> Option<fn()> {
         Break::DomainIgnored => {
             protection::a_key_for_any_peer_is_of_no_use_to_another_domain
         }
+        Break::GrantOutlivesTime => protection::a_key_with_a_time_ends_by_itself,
         Break::GrantKept => {
             grants::whoever_loses_a_key_between_two_puts_writes_the_first_and_not_the_second
         }

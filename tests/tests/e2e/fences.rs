@@ -9,9 +9,11 @@
 
 use std::cell::Cell;
 
-use host_driver::{Cover, Put, RemoteRights, WcStatus};
+use abi::times::CONTROL_TIMEOUT;
+use host_driver::{CommandError, Cover, PairTimes, Put, RemoteRights, UndrainedAccess, WcStatus};
 use posthorn_tests::cards::{GatesOnly, cards};
 use posthorn_tests::side::Side;
+use sim::fault::{CardPlan, FaultPlan, Span};
 use sim::memory::MemoryConfig;
 
 use crate::lent::lend;
@@ -25,7 +27,7 @@ const PUTS: usize = 16;
 const SENDS: usize = 8;
 const MESSAGES: u64 = 120;
 /// Fences of each cover: some begin while a write is under way that has most of its time before it.
-const TRIES: usize = 20;
+const TRIES: usize = 40;
 
 fn slow() -> MemoryConfig {
     MemoryConfig {
@@ -132,7 +134,13 @@ fn a_fence_waits_for_what_it_covers_and_for_nothing_else() {
             return;
         };
         let other = me.pd.reg_window(64, RemoteRights::WRITE).expect("a window");
-        let fence = |cover: Cover<'_>| cycles_of(&me, cover);
+        let fences = Cell::new(0);
+        let fence = |cover: Cover<'_>| {
+            // Puts come at regular times: the fences don't.
+            fences.set(fences.get() + 1);
+            me.pause(1 + 1_013 * fences.get() % LATENCY);
+            cycles_of(&me, cover)
+        };
         let all = Cover::all();
         let of_window = all.window(&window);
         let peer = me.pair(1);
@@ -146,7 +154,7 @@ fn a_fence_waits_for_what_it_covers_and_for_nothing_else() {
             of_window.pair(&me.endpoint, peer),
             all.window_pages(&window, ..8),
         ] {
-            let waits = (0..TRIES).any(|_| fence(cover) > alone + LATENCY / 2);
+            let waits = (0..TRIES).any(|_| fence(cover) > alone + LATENCY / 3);
             assert!(waits, "longer than {alone}");
         }
         for cover in [
@@ -155,13 +163,84 @@ fn a_fence_waits_for_what_it_covers_and_for_nothing_else() {
             of_window.context(0),
             all.window_pages(&other, ..),
         ] {
-            let cycles = (0..4).map(|_| fence(cover)).max();
+            let cycles = (0..12).map(|_| fence(cover)).max();
             assert!(
                 cycles < Some(alone + LATENCY / 4),
                 "{cycles:?}, and {alone} alone"
             );
         }
         me.endpoint.revoke_peer(peer).expect("revoked");
+        me.meet();
+        me.finish();
+    });
+}
+
+/// When the bus of the card stops answering: all is set up then. It does so for longer than a fence has patience.
+const STOPS: u64 = 220_000;
+const GOES_ON: u64 = STOPS + CONTROL_TIMEOUT as u64 + 40_000;
+
+#[test]
+fn a_fence_that_is_late_names_an_access_that_memory_does_not_answer() {
+    let plan = FaultPlan {
+        cards: vec![CardPlan {
+            stall_memory: Some(Span {
+                begin: STOPS,
+                end: GOES_ON,
+            }),
+            ..CardPlan::default()
+        }],
+        ..FaultPlan::default()
+    };
+    let cluster = cards("tiny", 2, 263).faults(plan);
+    GatesOnly::Race.run(cluster, |host| {
+        let mut me = Side::open(&host);
+        let (window, key) = lend(&me, RemoteRights::WRITE);
+        let peer = me.pair(1 - me.rank());
+        let other = me.pd.reg_window(64, RemoteRights::WRITE).expect("a window");
+        me.meet();
+        assert!(me.device.now() < STOPS, "{} is late", me.device.now());
+        me.pause(STOPS + 100 - me.device.now());
+        let Some(window) = window else {
+            let times = PairTimes {
+                timeout: Some(CONTROL_TIMEOUT.ilog2() as u8),
+                ..PairTimes::default()
+            };
+            me.endpoint.set_pair_times(peer, times).expect("set");
+            let put = Put {
+                pair: peer,
+                key,
+                offset: 8,
+            };
+            let buffer = me.buffer(8);
+            me.endpoint.post_put(1, &put, buffer).expect("posted");
+            me.meet();
+            me.pause(GOES_ON - me.device.now());
+            assert_eq!(me.completion().status, WcStatus::Success);
+            me.meet();
+            return me.finish();
+        };
+        me.meet();
+        // It is there, and its write isn't answered.
+        me.pause(10_000);
+        me.pd
+            .fence(Cover::all().window(&other))
+            .expect("not covered");
+        let access = UndrainedAccess {
+            writes: true,
+            region: window.region_key(),
+            pair: peer.index(),
+            context: None,
+        };
+        let late = me
+            .pd
+            .fence(Cover::all())
+            .expect_err("its write isn't answered");
+        let CommandError::Undrained { access: found, .. } = late else {
+            panic!("{late}");
+        };
+        assert_eq!(found, access, "{late}");
+        me.pause(GOES_ON + 1_000 - me.device.now());
+        me.pd.fence(Cover::all()).expect("memory answers");
         me.meet();
         me.finish();
     });

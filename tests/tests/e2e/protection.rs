@@ -1,16 +1,18 @@
 //! Levels of protection on whole cards: what a key for any peer lets who has failed do, and what becomes of the window.
 
 use host_driver::{
-    Cause, CommandError, DeviceOptions, Protection, Put, RemoteKey, RemoteRights, WcStatus, Window,
+    Cause, CommandError, DeviceOptions, GRANT_TICK, Protection, Put, RemoteKey, RemoteRights,
+    WcStatus, Window,
 };
-use posthorn_tests::cards::both;
+use posthorn_tests::cards::{GatesOnly, Host, both, cards, modelled_over};
 use posthorn_tests::side::{Setup, Side};
+use posthorn_tests::wires::Wires;
 
 const LENGTH: usize = 4096;
 const RIGHTS: RemoteRights = RemoteRights::WRITE;
 
 /// A rank on a card of a level.
-fn open(host: &posthorn_tests::cards::Host, protection: Protection) -> Side {
+fn open(host: &Host, protection: Protection) -> Side {
     let device = DeviceOptions {
         protection,
         ..DeviceOptions::DEFAULT
@@ -169,4 +171,54 @@ pub(crate) fn a_key_for_any_peer_is_of_no_use_to_another_domain() {
         written(windows[1].as_ref(), 0, 0);
         me.finish();
     });
+}
+
+/// Whoever lends for a time may die meanwhile: the gates know when it is over.
+#[test]
+pub(crate) fn a_key_with_a_time_ends_by_itself() {
+    const UNIT: u64 = GRANT_TICK as u64;
+    let story = |host: Host| {
+        let mut me = open(&host, Protection::PerSender);
+        let window = (me.rank() == 0).then(|| me.pd.reg_window(LENGTH, RIGHTS).expect("a window"));
+        let before = me.device.now();
+        me.meet();
+        let key = tell(&me, |rank| match (rank, &window) {
+            (1, Some(window)) => {
+                let pair = me.pair(1);
+                let key = window.grant_for(&me.endpoint, pair, RIGHTS, .., 2 * UNIT);
+                key.expect("a key")
+            }
+            _ => RemoteKey::from_bits(0),
+        });
+        let Some(window) = window else {
+            // It had the key after `before`, and has told of it since.
+            let (granted, mut number, mut last) = (me.device.now(), 0, 0);
+            loop {
+                let posted = me.device.now();
+                number += 1;
+                if puts(&mut me, number, key, 0) == WcStatus::RemoteAccess {
+                    break;
+                }
+                assert!(posted < granted + 4 * UNIT, "it never ends");
+                last = posted;
+            }
+            let over = me.device.now();
+            assert!(over >= before + UNIT, "{over}, granted from {before} on");
+            assert!(last < granted + 2 * UNIT, "{last}, granted by {granted}");
+            assert!(number > 5, "it could be used before");
+            for _ in 0..3 {
+                let again = puts(&mut me, 77, key, 8);
+                assert_eq!(again, WcStatus::RemoteAccess);
+            }
+            me.meet();
+            return me.finish();
+        };
+        me.meet();
+        assert_eq!(window.load(8), 0, "it is over");
+        window.revoke(key).expect("it gives its place back");
+        me.finish();
+    };
+    // How many puts there are in its time is another number on the model.
+    modelled_over("tiny", 2, 264, Wires::default(), story);
+    GatesOnly::Race.run(cards("tiny", 2, 264), story);
 }

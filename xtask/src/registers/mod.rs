@@ -203,6 +203,7 @@ fn command_codes() -> String {
          prints a row of these tables: `posthorn explain NoEnvelopes` by the name, `posthorn explain 4` by the number, then of each table that has it.",
     );
     page.explained("MailboxStatus");
+    page.words::<mailbox::Undrained>();
     page.explained("PairState");
     page.explained("ConnectReason");
     let states = mailbox::DrainState::CODES;
@@ -317,6 +318,11 @@ fn control_requests() -> String {
         "FenceSetup",
         control::FenceSetup::ABOUT,
         control::FenceSetup::FIELDS,
+    );
+    page.layout(
+        "AccessReport",
+        control::AccessReport::ABOUT,
+        control::AccessReport::FIELDS,
     );
     page.text()
 }

@@ -5,7 +5,7 @@ use abi::capability;
 use abi::completion::{CompletionKind, words_written};
 use abi::explain::{CodeSet, Explanation, Plain};
 use abi::layout::Field;
-use abi::mailbox::{Command, WordField};
+use abi::mailbox::{Command, WordField, Words};
 use abi::opcode::{BufferUse, Completes, OPCODES, OpcodeRow, TargetUse, WorkRing};
 use abi::register::{Access, Register};
 use abi::request;
@@ -17,6 +17,19 @@ pub fn cell(doc: &'static str) -> String {
         .to_string()
         .replace('|', "\\|")
         .replace('\n', " ")
+}
+
+/// Numbers of the words of a field.
+fn words_of(field: &WordField) -> String {
+    match field.words {
+        1 => field.word.to_string(),
+        _ => format!("{}, {}", field.word, field.word + 1),
+    }
+}
+
+/// Its name, as code.
+fn name_of(field: &WordField) -> String {
+    format!("`{}`", field.name)
 }
 
 /// Longest line of prose, in characters.
@@ -212,6 +225,14 @@ impl Page {
         );
     }
 
+    /// Words of an answer that aren't the results of one command.
+    pub fn words<R: Words>(&mut self) {
+        self.section(R::NAME).prose(&cell(R::ABOUT));
+        let rows = R::FIELDS.iter();
+        let rows = rows.map(|field| vec![words_of(field), name_of(field), cell(field.doc)]);
+        self.table(&["word", "result", ""], rows);
+    }
+
     /// A mailbox command: what it does, its arguments and its results.
     pub fn command(&mut self, command: Command) {
         let layout = command.layout();
@@ -224,19 +245,14 @@ impl Page {
             cell(more)
         );
         self.section(command.name()).prose(does.trim_end());
-        let words = |field: &WordField| match field.words {
-            1 => field.word.to_string(),
-            _ => format!("{}, {}", field.word, field.word + 1),
-        };
-        let name = |field: &WordField| format!("`{}`", field.name);
         if layout.arguments.is_empty() {
             self.prose("No arguments.");
         } else {
             let rows = layout.arguments.iter().enumerate().map(|(number, field)| {
                 vec![
-                    words(field),
+                    words_of(field),
                     number.to_string(),
-                    name(field),
+                    name_of(field),
                     cell(field.doc),
                 ]
             });
@@ -246,7 +262,7 @@ impl Page {
             self.prose("No results.");
         } else {
             let rows = layout.results.iter();
-            let rows = rows.map(|field| vec![words(field), name(field), cell(field.doc)]);
+            let rows = rows.map(|field| vec![words_of(field), name_of(field), cell(field.doc)]);
             self.table(&["word", "result", ""], rows);
         }
     }

@@ -229,6 +229,10 @@ fn noticed_by(broken: Break) -> fn() {
         Break::EntropyUntested => grants::a_source_that_is_stuck_makes_no_key,
         Break::RevokeAnsweredEarly => grants::a_revoke_is_answered_when_the_gates_have_done_it,
         Break::FenceEndsEarly => grants::a_fence_covers_what_is_named_and_no_other_domain,
+        Break::GrantForEver => grants::the_gates_are_told_for_how_long_a_grant_lasts,
+        Break::UndrainedUnnamed | Break::UndrainedByPlace => {
+            grants::a_fence_that_is_late_names_what_it_waits_for
+        }
         Break::RevokeWalks => grants::a_peer_is_revoked_in_one_step,
         Break::GenerationsOverrun | Break::GrantsOutlivePair => {
             grants::grants_end_with_their_pair_and_its_place_waits_for_that

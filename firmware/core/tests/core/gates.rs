@@ -6,9 +6,10 @@
 
 use crate::breaks::{self, promise, promise_eq};
 use abi::control::{
-    COVER_PAIR, COVER_REGION, CardSetup, DATA_WORDS, EndpointSetup, EventSetup, FenceSetup,
-    GRANT_ANY_PEER, GRANT_SHARED, GrantSetup, MatchSetup, Operation, PairReport, PairSetup,
-    PermissionSetup, RING_BITS, RING_EVENT, RegionSetup, RingSetup, RuleSetup, shared_grants,
+    AccessReport, COVER_PAIR, COVER_REGION, CardSetup, DATA_WORDS, EndpointSetup, EventSetup,
+    FenceSetup, GRANT_ANY_PEER, GRANT_SHARED, GrantSetup, MatchSetup, Operation, PairReport,
+    PairSetup, PermissionSetup, RING_BITS, RING_EVENT, RegionSetup, RingSetup, RuleSetup,
+    shared_grants,
 };
 use abi::event::{Cause as EventCause, NO_PAIR};
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
@@ -109,6 +110,8 @@ pub struct Gates {
     pub raised: Vec<(u16, u8, u16, u64)>,
     /// Fences.
     pub fences: Vec<FenceSetup>,
+    /// What requests that aren't answered wait for.
+    pub report: AccessReport,
     /// So many control requests are answered and not carried out.
     pub forgets: usize,
     /// Of those that are answered late, half aren't carried out.
@@ -191,6 +194,7 @@ impl Gates {
             log: Vec::new(),
             raised: Vec::new(),
             fences: Vec::new(),
+            report: AccessReport::default(),
             forgets: 0,
             forgets_late: false,
             doubted: HashSet::new(),
@@ -569,6 +573,13 @@ impl Card for Gates {
             false => self.doubted.remove(&(may_find_nothing, index)),
         };
         Some(self.result)
+    }
+
+    fn control_report(&mut self) -> AccessReport {
+        match self.under_way {
+            Some(_) => self.report,
+            None => AccessReport::default(),
+        }
     }
 
     fn reset_start(&mut self) {

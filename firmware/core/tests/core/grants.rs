@@ -5,14 +5,15 @@ use crate::commands::{connect, domain, open_pair, rings};
 use crate::gates::{Gates, Refusal, Unit, answer, boot, call, give, pass, settle, sizes};
 use abi::capability::{self, CAPABILITY_GRANTS, CAPABILITY_SENDERS};
 use abi::control::{
-    COVER_CONTEXT, COVER_DOMAIN, COVER_PAGES, COVER_PAIR, COVER_REGION, FenceSetup, GRANT_ANY_PEER,
-    GRANT_ONE_SHOT, GRANT_SHARED, Operation, PAGE_BITS, RIGHT_LOCAL_READ, RIGHT_REMOTE_ATOMIC,
-    RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, key_index,
+    AccessReport, COVER_CONTEXT, COVER_DOMAIN, COVER_PAGES, COVER_PAIR, COVER_REGION, FenceSetup,
+    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, Operation, PAGE_BITS, RIGHT_LOCAL_READ,
+    RIGHT_REMOTE_ATOMIC, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, key_index,
 };
 use abi::key::{remote_key_index, remote_key_tag};
 use abi::mailbox::{
-    AuditEntry, AuditIndex, AuditKind, Command, DomainId, EndpointId, Fence, Grant, NO_PAIR,
-    Nothing, OpenPair, Pair, PairId, RegionKey, RegisterRegion, RemoteKey, Share, id_index,
+    AuditEntry, AuditIndex, AuditKind, Command, DomainId, EndpointId, Fence, Grant, NO_CONTEXT,
+    NO_PAIR, Nothing, OpenPair, Pair, PairId, RegionKey, RegisterRegion, RemoteKey, Share,
+    UNDRAINED_READ, UNDRAINED_WRITE, Undrained, Words, id_index, undrained_info,
 };
 use abi::status::MailboxStatus;
 use card_model::matching::Sizes;
@@ -80,6 +81,7 @@ impl Host {
             flags: 0,
             offset: 0x100,
             length: 0x200,
+            lasts: 0,
         }
     }
 
@@ -98,13 +100,15 @@ impl Host {
 
     /// What the gates say to an access of the peer of a pair.
     fn access(&mut self, pair: u32, key: u64) -> Result<u64, Refused> {
-        self.fw.card().model.gates.find_remote(&RemoteAccess {
+        let access = RemoteAccess {
             pair: id_index(pair),
             key,
             rights: RIGHT_REMOTE_WRITE,
             offset: 0x100,
             length: 0x200,
-        })
+        };
+        let now = self.fw.card().now.into();
+        self.fw.card().model.gates.find_remote(&access, now)
     }
 
     /// Control requests of an operation so far.
@@ -789,6 +793,97 @@ pub fn a_grant_is_cleared_until_the_gates_answer_in_time() {
     promise!(host.fw.card().grants.is_empty());
     let full: Vec<u64> = std::iter::from_fn(|| host.grant(asked).ok()).collect();
     promise_eq!(full.len(), 32, "no place is lost");
+}
+
+#[test]
+pub fn the_gates_are_told_for_how_long_a_grant_lasts() {
+    let mut host = Host::new(1);
+    let pair = host.pairs[0];
+    for lasts in [0, 1, u32::MAX] {
+        let asked = Grant {
+            lasts,
+            ..host.asked(pair)
+        };
+        let key = host.grant(asked).unwrap();
+        let (setup, _) = host.fw.card().grants[&remote_key_index(key)];
+        promise_eq!(setup.lasts, lasts);
+        let revoked = host.call(Command::Revoke, RemoteKey { key });
+        promise_eq!(revoked, Ok(Nothing {}));
+    }
+}
+
+/// It was `HardwareTimeout`, and nobody knew which of all accesses the bus didn't answer.
+#[test]
+pub fn a_fence_that_is_late_names_what_it_waits_for() {
+    let mut host = Host::new(1);
+    let (region, pair) = (host.region, host.pairs[0]);
+    let written = AccessReport {
+        waits: 1,
+        writes: 1,
+        tagged: 1,
+        region: key_index(region),
+        pair: id_index(pair),
+        context: 7,
+        ..AccessReport::default()
+    };
+    let read = AccessReport {
+        writes: 0,
+        tagged: 0,
+        ..written
+    };
+    let of_pair = Undrained {
+        access: UNDRAINED_WRITE,
+        region,
+        pair: id_index(pair).into(),
+        context: 7,
+    };
+    let of_put = Undrained {
+        access: UNDRAINED_READ,
+        context: NO_CONTEXT,
+        ..of_pair
+    };
+    let nothing = Undrained::default();
+    let reports = [
+        (written, of_pair),
+        (read, of_put),
+        (AccessReport::default(), nothing),
+    ];
+    let fence = Fence {
+        domain: host.domain,
+        ..Fence::default()
+    };
+    for (report, undrained) in reports {
+        host.fw.card().report = report;
+        let now = host.fw.card().now;
+        host.fw.card().silent_until = now + CONTROL_TIMEOUT + 10;
+        give(&mut host.fw, Command::Fence, fence);
+        pass(&mut host.fw, CONTROL_TIMEOUT - 1);
+        promise!(host.fw.take_answer().is_none(), "its time isn't over");
+        pass(&mut host.fw, 1);
+        let answer = host.fw.take_answer().expect("it is over");
+        promise_eq!(answer.status, MailboxStatus::HardwareTimeout);
+        promise_eq!(answer.count, 1 + Undrained::COUNT);
+        promise_eq!(Undrained::from_words(&answer.words[1..]), undrained);
+        pass(&mut host.fw, 100);
+        // When the access has ended it may be given again.
+        promise_eq!(host.call(Command::Fence, fence), Ok(Nothing {}));
+    }
+    promise_eq!(host.audits(AuditKind::AccessUndrained), 2);
+    let mut told = Vec::new();
+    let mut entry = 0;
+    loop {
+        let read: AuditEntry =
+            call(&mut host.fw, Command::ReadAudit, AuditIndex { entry }).unwrap();
+        if read.entry == read.next {
+            break;
+        }
+        if read.kind == u32::from(AuditKind::AccessUndrained.code()) {
+            told.push((read.object, read.info));
+        }
+        entry = read.entry + 1;
+    }
+    let info = |writes| undrained_info(id_index(pair), writes);
+    promise_eq!(told, [(region, info(true)), (region, info(false))]);
 }
 
 #[test]
