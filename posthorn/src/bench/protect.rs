@@ -106,11 +106,8 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
     let busy = Case { busy: true, ..base };
     let all = Case {
         what: What::Peer,
-        rates: match length {
-            // In fewer the bursts of the others' puts show.
-            Length::Short | Length::Normal => 120_000,
-            Length::Long => 300_000,
-        },
+        // In fewer the bursts of the others' puts show.
+        rates: 300_000,
         ..busy
     };
     let (cases, senders) = match length {
