@@ -111,9 +111,12 @@ impl Own<'_> {
         }
     }
 
-    /// Rings for the entries of a ring behind its last doorbell. If that can't be done now, the next call that posts, polls or waits does it.
+    /// Rings for the entries of a ring behind its last doorbell, while the registers are the endpoint's for sure. If that can't be done now, the next call that
+    /// posts, polls or waits does it.
     pub(crate) fn ring(&mut self, link: &Link, ring: Ring) {
-        self.ring_mut(ring).ring(link);
+        if self.rings.phase == Phase::Open {
+            self.ring_mut(ring).ring(link);
+        }
     }
 
     fn post_kept(&mut self, link: &Link) {

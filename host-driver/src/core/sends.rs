@@ -282,6 +282,9 @@ impl Own<'_> {
 
     /// Posts what is kept of the sends, as far as the windows of their pairs reach and the ring has room.
     pub(crate) fn post_kept_sends(&mut self, link: &Link) {
+        if !self.is_open() {
+            return;
+        }
         while let Some(handle) = self.rings.orphans.front() {
             if !self.has_room_for(link, Ring::Send, 1) {
                 return;

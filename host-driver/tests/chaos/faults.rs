@@ -145,7 +145,7 @@ impl World {
         Ok(())
     }
 
-    /// The end: either the cards die under the program, which goes on for a while, or it closes everything.
+    /// The end: either the cards die under the program, which goes on for a while, or it closes everything, now and then a card whose firmware hangs.
     pub fn end(mut self) -> Result<Seen, String> {
         if self.rng.random() {
             self.fabric.close();
@@ -155,6 +155,12 @@ impl World {
             }
         } else {
             self.mend()?;
+            if self.rng.random_ratio(1, 8) {
+                let who = self.rng.random_range(0..2);
+                self.hung[who] = true;
+                self.fabric
+                    .set_firmware(who, FirmwareBehaviour::HangsAfter(0));
+            }
         }
         for who in 0..2 {
             for at in (0..self.hosts[who].ends.len()).rev() {

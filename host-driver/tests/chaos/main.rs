@@ -14,6 +14,7 @@ mod faults;
 mod objects;
 mod program;
 mod traffic;
+mod windows;
 
 use host_driver::breaks::{self, Break as Promise};
 use program::{Seen, World};
@@ -63,7 +64,12 @@ fn assert_promises_kept(steps: u64, attachment: Attachment) {
         ("connections waited for", steps / 4000),
         ("ends waited for", steps / 10_000),
         ("steps after death", steps / 2000),
-        ("rescues from hung firmware", steps / 100_000),
+        ("rescues from hung firmware", steps / 20_000),
+        ("keys", steps / 500),
+        ("puts that landed", steps / 5000),
+        ("gets that read", steps / 5000),
+        ("refused accesses", steps / 1000),
+        ("windows that came back", steps / 2000),
         ("restarts", 1),
     ] {
         let count = seen.get(what).copied().unwrap_or(0);
@@ -73,7 +79,7 @@ fn assert_promises_kept(steps: u64, attachment: Attachment) {
 
 #[test]
 fn nothing_is_lost_or_doubled_and_no_memory_is_written_that_the_program_has() {
-    assert_promises_kept(if cfg!(miri) { 1200 } else { 100_000 }, Attachment::Shared);
+    assert_promises_kept(if cfg!(miri) { 1200 } else { 200_000 }, Attachment::Shared);
 }
 
 #[test]
@@ -102,8 +108,13 @@ fn cards_that_break_a_promise_are_noticed() {
         (Flaw::WritesLate, "wrote to the program's memory"),
         (Flaw::ClosesInName, "in name only"),
         (Flaw::KeepsGates, "endpoints"),
+        // Of what a program had lent and has again.
+        (
+            Flaw::Gates(Break::GrantKept),
+            "wrote to the program's memory",
+        ),
     ] {
-        let error = run(30_000, Attachment::Shared, flaw).unwrap_err();
+        let error = run(200_000, Attachment::Shared, flaw).unwrap_err();
         assert!(error.contains(message), "{flaw:?}: {error}");
     }
 }
@@ -124,7 +135,7 @@ fn libraries_that_break_a_promise_are_noticed() {
         // After a restart, or when the program resets the card next.
         (Promise::TrustsRestart, "endpoints after a re"),
     ] {
-        let broken = || run(150_000, Attachment::Shared, Flaw::None);
+        let broken = || run(400_000, Attachment::Shared, Flaw::None);
         let Err(error) = breaks::with(promise, broken) else {
             panic!("{promise:?} isn't noticed");
         };

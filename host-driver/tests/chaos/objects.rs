@@ -25,6 +25,8 @@ impl World {
             buffers: Vec::new(),
             shared: Vec::new(),
             lost: HashSet::new(),
+            windows: Vec::new(),
+            keys: Vec::new(),
         })
     }
 
@@ -374,7 +376,8 @@ impl World {
         Ok(())
     }
 
-    fn cut_up(&mut self, who: usize, mut whole: host_driver::Buffer) {
+    /// The program has the bytes, in buffers.
+    pub fn cut_up(&mut self, who: usize, mut whole: host_driver::Buffer) {
         while whole.len() > BUFFER {
             let buffer = whole.split_to(BUFFER);
             self.take_back(who, buffer);

@@ -1,8 +1,10 @@
 //! What the program has: endpoints, buffers, and a ledger of what it has posted.
 
+use abi::capability;
 use host_driver::{
     Buffer, CommandError, CompletionQueue, Counter, Device, DeviceOptions, Endpoint, EndpointState,
-    Pair, PairAddress, ProtectionDomain, Request, SharedBuffer, WcKind,
+    Pair, PairAddress, Protection, ProtectionDomain, RemoteKey, Request, SharedBuffer, WcKind,
+    Window,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -83,6 +85,10 @@ pub struct Host {
     pub shared: Vec<SharedBuffer>,
     /// Where those of them are that a request reads whose end was dropped.
     pub lost: HashSet<usize>,
+    /// What the program has lent to peers.
+    pub windows: Vec<Window>,
+    /// Keys of these and of earlier ones, which the other program knows.
+    pub keys: Vec<RemoteKey>,
 }
 
 impl Host {
@@ -165,7 +171,7 @@ impl World {
                 unexpected: 32,
                 regions: 24,
                 posted_reserved: 0,
-                capabilities: 0,
+                capabilities: [0, capability::ALL][rng.random_range(0..2)],
                 descriptors: [16, 32, 128][rng.random_range(0..3)],
                 rules: 4,
                 grants: 32,
@@ -185,6 +191,7 @@ impl World {
                 ready_timeout: 100_000,
                 // Less than the firmware's patience with the gates, or more.
                 command_timeout: [6_000, 400_000][rng.random_range(0..2)],
+                protection: [Protection::SharedKey, Protection::PerSender][rng.random_range(0..2)],
                 ..DeviceOptions::default()
             },
             hosts: Vec::new(),
@@ -268,7 +275,7 @@ impl World {
         if !self.dead {
             self.fabric.close_at(self.fabric.now() + STEP_CYCLES);
         }
-        let what = self.rng.random_range(0..124);
+        let what = self.rng.random_range(0..156);
         match what {
             0..4 => self.open_end(who)?,
             4..7 => self.close_end(who)?,
@@ -318,6 +325,14 @@ impl World {
             118 => self.open_again(who)?,
             119..122 => self.drop_elsewhere(who),
             122 if self.rng.random_ratio(1, 4) => self.reset(who)?,
+            124..128 => self.lend(who)?,
+            128..134 => self.grant(who)?,
+            134..136 => self.revoke(who)?,
+            136 => self.revoke_peer(who)?,
+            137..139 => self.recover(who)?,
+            139 => self.drop_window(who),
+            140..144 => self.lend_to_a_new_peer(who)?,
+            144.. => self.access(who)?,
             _ => {}
         }
         if self.dead {

@@ -23,7 +23,7 @@ fn entry(kind: WcKind, payload: Option<&Payload>) -> Posted {
 
 impl World {
     /// An endpoint and a pair of it; both may have been closed.
-    fn pick_pair(&mut self, who: usize) -> Option<(usize, Pair)> {
+    pub fn pick_pair(&mut self, who: usize) -> Option<(usize, Pair)> {
         let at = self.pick(who)?;
         let pairs = &self.hosts[who].ends[at].pairs;
         let last = pairs.len().checked_sub(1)?;
@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    fn number(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
@@ -249,8 +249,14 @@ impl World {
             let id = completion.wr_id;
             let posted = end.outstanding.remove(&id);
             self.saw("completions");
-            if completion.status == WcStatus::Flushed {
-                self.saw("flushed requests");
+            match (completion.kind, completion.status) {
+                (_, WcStatus::Flushed) => self.saw("flushed requests"),
+                (WcKind::Put, WcStatus::Success) => self.saw("puts that landed"),
+                (WcKind::Get, WcStatus::Success) => self.saw("gets that read"),
+                (WcKind::Put | WcKind::Get, WcStatus::RemoteAccess) => {
+                    self.saw("refused accesses");
+                }
+                _ => {}
             }
             if id == u64::MAX {
                 continue;

@@ -6,8 +6,8 @@ use abi::mailbox::Command;
 use host_driver::breaks;
 use host_driver::transport::TransportError;
 use host_driver::{
-    Access, CommandError, Device, DeviceOptions, MailboxStatus, OpenError, PostError, Source,
-    WaitError, WcStatus, load_firmware,
+    Access, CommandError, Device, DeviceOptions, MailboxStatus, OpenError, PostError, SendFlags,
+    SendWr, Source, WaitError, WcStatus, load_firmware,
 };
 use soft_card::{FirmwareBehaviour, Flaw, Sizes, SoftFabric, SoftOptions, as_stranger};
 
@@ -164,6 +164,49 @@ fn a_late_close_is_settled_by_any_command_and_an_old_handle_closes_no_stranger()
     assert_eq!(fabric.open_endpoints(0), 1, "the stranger is open");
     let (pair, _) = stranger.open_pair(1).unwrap();
     stranger.query_pair(pair).unwrap();
+}
+
+#[test]
+fn what_an_endpoint_keeps_is_not_rung_for_when_its_place_may_be_a_strangers() {
+    // A post that was refused put a kept send on the ring, and a list that was refused rang for it: in the place of an endpoint that was opened meanwhile, whose
+    // card then read requests that nobody had written.
+    let fabric = fabric();
+    let (mut a, _b) = connected(&fabric, 8);
+    // More than the card has descriptors for: the library keeps the rest.
+    for k in 0..40 {
+        let buffer = a.buffer(8);
+        let sent = a.endpoint.post_tagged_send(k, &a.send(9), buffer);
+        if sent.is_err() {
+            break;
+        }
+    }
+    late(&fabric, 0);
+    assert_late(a.endpoint.close(), Command::CloseEndpoint);
+    in_time(&fabric, 0);
+    // Sends have completed, so that the card has room for one that is kept.
+    assert!(a.cq.poll().is_some());
+    let buffer = a.buffer(8);
+    let refused = a.endpoint.post_tagged_send(99, &a.send(9), buffer);
+    assert!(matches!(refused, Err(refused) if refused.error == PostError::Closed));
+    fabric.run(4_000_000);
+    let stranger = a.pd.endpoint().open().unwrap();
+    assert_eq!(
+        stranger.index(),
+        a.endpoint.index(),
+        "the place is used again"
+    );
+    let list = [SendWr {
+        wr_id: 100,
+        send: a.send(9),
+        flags: SendFlags::empty(),
+        buffer: a.buffer(8),
+    }];
+    let refused = a.endpoint.post_send_list(list, &mut Vec::new());
+    assert!(matches!(refused, Err(refused) if refused.error == PostError::Closed));
+    fabric.run(10_000);
+    let queue = stranger.completion_queue();
+    assert!(queue.poll().is_none());
+    assert_eq!(queue.strays(), 0, "requests that nobody has written");
 }
 
 #[test]
