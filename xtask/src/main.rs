@@ -3,10 +3,12 @@
 //! Light on purpose: it is what a fresh clone compiles first.
 
 mod book;
+mod builds;
 mod checks;
 mod driver;
 mod figures;
 mod firmware;
+mod gxx;
 mod manifest;
 mod models;
 mod mutants;
@@ -16,10 +18,12 @@ mod progress;
 mod prove;
 mod registers;
 mod run;
+mod scratch;
 mod setup;
 mod shim;
 mod synth;
 mod testing;
+mod training;
 mod verilate;
 
 use std::os::unix::process::CommandExt;

