@@ -426,9 +426,8 @@ impl<C: Card> Firmware<C> {
                 if self.grants.remembers(index) && !self.card.is_broken(Break::GenerationsOverrun) {
                     return false;
                 }
-                // Whatever becomes of the request.
-                self.grants.end_of_pair(index);
                 if self.card.is_broken(Break::RevokeWalks) {
+                    self.grants.end_of_pair(index);
                     return false;
                 }
                 self.request(Operation::SenderRevoke, index as u16, &[]);
@@ -591,6 +590,8 @@ impl<C: Card> Firmware<C> {
                     || walked && !self.grants.remembers(pair)
                 {
                     self.answer_with(Ok(Nothing {}));
+                    // The host doesn't wait for that, however much the peer had.
+                    self.grants.end_of_pair(pair);
                 }
             }
             Job::Fence { .. } if operation == Operation::Fence => {
@@ -609,6 +610,8 @@ impl<C: Card> Firmware<C> {
                 pair,
                 allowed: true,
             } => self.grants.end_permission(number.into(), pair.into()),
+            // The gates may have revoked it all the same.
+            Job::RevokePeer { index } => self.grants.end_of_pair(index),
             _ => {}
         }
     }

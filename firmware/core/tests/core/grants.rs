@@ -799,6 +799,25 @@ pub fn a_grant_is_cleared_until_the_gates_answer_in_time() {
 }
 
 #[test]
+fn a_peer_whose_revocation_is_late_loses_its_keys_all_the_same() {
+    let mut host = Host::new(1);
+    let pair = host.pairs[0];
+    let asked = host.asked(pair);
+    let keys = [0, 1].map(|_| host.grant(asked).unwrap());
+    // The gates answer too late, and haven't done it.
+    let now = host.fw.card().now;
+    host.fw.card().silent_until = now + CONTROL_TIMEOUT + 10;
+    host.fw.card().forgets = 1;
+    let late = Err((MailboxStatus::HardwareTimeout, 0));
+    promise_eq!(host.call(Command::RevokePeer, Pair { pair }), late);
+    pass(&mut host.fw, CONTROL_TIMEOUT);
+    for key in keys {
+        promise!(host.access(pair, key).is_err());
+    }
+    promise!(host.fw.card().grants.is_empty());
+}
+
+#[test]
 pub fn the_gates_are_told_for_how_long_a_grant_lasts() {
     let mut host = Host::new(1);
     let pair = host.pairs[0];
