@@ -824,6 +824,21 @@ fn what_it_takes_to_revoke_a_sender_is_reported_and_what_the_others_notice() {
     );
     let ratio = value("bystander", json!({"during": "revoke"}));
     assert!((0.98..1.02).contains(&ratio), "the others keep {ratio}");
+    // A look-up takes as long in fuller tables, and is no more seldom.
+    let lookup = |regions, senders, of: &str| {
+        let params = json!({"regions": regions, "senders": senders});
+        let mut named = points.iter().filter(|point| point["name"] == "lookup");
+        let point = named.find(|point| point["params"] == params);
+        let value = point.and_then(|point| point[of].as_f64());
+        value.unwrap_or_else(|| panic!("no look-up of {params}"))
+    };
+    for of in ["value", "accesses_per_cycle"] {
+        let (few, more) = (lookup(1, 1, of), lookup(4, 2, of));
+        assert!(
+            (0.95..1.05).contains(&(more / few)),
+            "{of}: {few} and {more}"
+        );
+    }
 }
 
 #[test]

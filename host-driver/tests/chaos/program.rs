@@ -192,7 +192,6 @@ impl World {
                 // Less than the firmware's patience with the gates, or more.
                 command_timeout: [6_000, 400_000][rng.random_range(0..2)],
                 protection: [Protection::SharedKey, Protection::PerSender][rng.random_range(0..2)],
-                ..DeviceOptions::default()
             },
             hosts: Vec::new(),
             rng,

@@ -9,6 +9,8 @@
 //! way are the puts that their cards have outstanding. What the others notice is the ratio of two rates of card 2's bytes on the wire: while card 0
 //! revokes card 1's peer again and again, without a pause, and while it doesn't.
 
+mod lookup;
+
 use std::ops::Range;
 
 use abi::limits::MAX_CREDITS;
@@ -17,6 +19,7 @@ use host_driver::{Access, Buffer, Cover, Pair, Put, RemoteKey, RemoteRights, WcS
 use sim::fabric::LinkFilter;
 use sim::{Cluster, Firmware, Host};
 
+use self::lookup::Tables;
 use super::ends::{Ends, Link, Wire, succeeded, told};
 use super::speed::Length;
 use super::{Point, Report};
@@ -35,6 +38,8 @@ const SETTLE: u64 = 8_000;
 /// Cycles that a call which is measured once may take, and all of them.
 const ONCE: u64 = 12_000;
 const ALL_CALLS: u64 = 60_000;
+/// Regions and grants that are left for other uses than those that are measured many at a time: buffers, and the others' window.
+const OTHER_REGIONS: usize = 8;
 /// Kinds of fences.
 const COVERS: usize = 6;
 /// Cycles without a completion after which a benchmark gives up.
@@ -95,7 +100,7 @@ struct Seen {
 pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Result<Report> {
     let sizes = hdl::config::ALL.iter().find(|known| known.name == config);
     let sizes = sizes.context("a configuration")?;
-    let many = sizes.regions.min(sizes.grants) / 2;
+    let many = sizes.regions.min(sizes.grants) - OTHER_REGIONS;
     let base = Case {
         what: What::Key,
         puts: MOST,
@@ -110,8 +115,9 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
         rates: 300_000,
         ..busy
     };
-    let (cases, senders) = match length {
-        Length::Short => (vec![all], vec![]),
+    let tables = |regions, senders| Tables { regions, senders };
+    let (cases, senders, lookups) = match length {
+        Length::Short => (vec![all], vec![], vec![tables(1, 1), tables(4, 2)]),
         _ => {
             let none = Case { puts: 0, ..base };
             let peer = |case: Case, regions| Case {
@@ -128,7 +134,13 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
                 peer(base, many),
                 all,
             ];
-            (cases, vec![1, 16, sizes.pairs])
+            let lookups = vec![
+                tables(1, 1),
+                tables(1, sizes.pairs),
+                tables(many, 1),
+                tables(many, sizes.pairs),
+            ];
+            (cases, vec![1, 16, sizes.pairs], lookups)
         }
     };
     let threads = (length == Length::Short).then_some(1);
@@ -174,6 +186,17 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
             let params = [("senders", senders.into()), ("key", key.into())];
             points.push(Point::new("grant", params, cycles as f64, "cycles"));
         }
+    }
+    for tables in lookups {
+        let seen = lookup::measure(cluster(2), tables).with_context(|| format!("{tables:?}"))?;
+        let params = [
+            ("regions", tables.regions.into()),
+            ("senders", tables.senders.into()),
+        ];
+        let mut point = Point::new("lookup", params, seen.alone, "cycles");
+        point.beside.insert("keys", tables.keys() as f64);
+        point.beside.insert("accesses_per_cycle", seen.rate);
+        points.push(point);
     }
     Ok(Report::new("protect", config, seed, points))
 }
