@@ -162,6 +162,7 @@ impl<C: Card> Firmware<C> {
     /// Takes a command area. Called only when [`is_free`](Self::is_free).
     pub fn command(&mut self, command: &[u32; MAILBOX_WORDS]) {
         debug_assert!(self.is_free());
+        self.grants.end_of_revoked();
         let (code, arguments) = (command[0], &command[1..]);
         self.answer = Some(Answer {
             command: code,

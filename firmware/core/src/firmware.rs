@@ -315,7 +315,7 @@ impl<C: Card> Firmware<C> {
 
     /// Does what can be done now, a little of it. True if it did something: then there may be more.
     pub fn step(&mut self) -> bool {
-        let answered = self.finish_control();
+        let answered = self.grants.end_of_revoked() | self.finish_control();
         if self.boot != Boot::Up {
             return self.boot() | answered;
         }

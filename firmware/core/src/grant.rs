@@ -101,6 +101,8 @@ pub(crate) struct Grants {
     shared: Vec<Shared, MAX_SHARED>,
     /// Rows and permissions that the gates are to forget.
     clearing: u32,
+    /// The pair whose peer has been revoked, and whose rows and permissions haven't ended here yet: they do before anything else.
+    revoked: Option<usize>,
 }
 
 impl Grants {
@@ -162,6 +164,12 @@ impl Grants {
         }
     }
 
+    /// What a peer had that has been revoked ends here, too. True if there was one.
+    pub(crate) fn end_of_revoked(&mut self) -> bool {
+        let revoked = self.revoked.take();
+        revoked.inspect(|&pair| self.end_of_pair(pair)).is_some()
+    }
+
     /// A region has ended, and every grant of it.
     fn end_of_region(&mut self, region: usize) {
         for row in 0..self.rows.len() {
@@ -177,6 +185,9 @@ impl Grants {
             let own = !grant.shared && usize::from(grant.holder) == pair;
             own && grant.state == GrantState::Clearing
         };
+        if self.revoked == Some(pair) {
+            return true;
+        }
         self.clearing != 0
             && (self.rows.iter().any(row)
                 || self.shared.iter().any(|one| one.ending.contains(pair)))
@@ -590,8 +601,8 @@ impl<C: Card> Firmware<C> {
                     || walked && !self.grants.remembers(pair)
                 {
                     self.answer_with(Ok(Nothing {}));
-                    // The host doesn't wait for that, however much the peer had.
-                    self.grants.end_of_pair(pair);
+                    // The host gets its answer first, however much the peer had.
+                    self.grants.revoked = Some(pair);
                 }
             }
             Job::Fence { .. } if operation == Operation::Fence => {
