@@ -518,6 +518,8 @@ impl Own<'_> {
     pub(crate) fn set_closing(&mut self, closing: bool) {
         if self.rings.phase != Phase::Closed && !is_broken!(RingsWhileClosing) {
             self.set_phase(if closing { Phase::Closing } else { Phase::Open });
+            // No time-out was looked at while it was closing.
+            self.queue.next_expiry = 0;
         }
     }
 

@@ -824,7 +824,7 @@ fn what_it_takes_to_revoke_a_sender_is_reported_and_what_the_others_notice() {
     );
     let ratio = value("bystander", json!({"during": "revoke"}));
     assert!((0.98..1.02).contains(&ratio), "the others keep {ratio}");
-    // A look-up takes as long in fuller tables, and is no more seldom.
+    // A look-up takes as long in tables that are nearly full, to a few cycles of some 500, and is no more seldom.
     let lookup = |regions, senders, of: &str| {
         let params = json!({"regions": regions, "senders": senders});
         let mut named = points.iter().filter(|point| point["name"] == "lookup");
@@ -833,9 +833,9 @@ fn what_it_takes_to_revoke_a_sender_is_reported_and_what_the_others_notice() {
         value.unwrap_or_else(|| panic!("no look-up of {params}"))
     };
     for of in ["value", "accesses_per_cycle"] {
-        let (few, more) = (lookup(1, 1, of), lookup(4, 2, of));
+        let (few, more) = (lookup(1, 1, of), lookup(24, 2, of));
         assert!(
-            (0.95..1.05).contains(&(more / few)),
+            (0.99..1.01).contains(&(more / few)),
             "{of}: {few} and {more}"
         );
     }

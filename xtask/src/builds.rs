@@ -98,10 +98,10 @@ impl Build {
     }
 }
 
-/// What g++ does for what each evaluation of a model runs: waveforms are for looking at, not for long.
+/// What g++ does for what each evaluation of a model runs: waveforms are for looking at, not for long, and not each g++ can train.
 fn effort(top: &Top, traced: bool) -> Effort {
     match top.class.effort() {
-        Effort::Trained if traced => Effort::Much,
+        Effort::Trained if traced || !gxx::can_train() => Effort::Much,
         effort => effort,
     }
 }
@@ -123,7 +123,7 @@ struct Progressing {
     build: Build,
     scratch: Scratch,
     units: Vec<Unit>,
-    /// Units that are yet to be compiled as they are.
+    /// Units of this round of compiling that aren't done.
     missing: usize,
 }
 
@@ -305,7 +305,7 @@ fn units(obj: &Path, fast: &[String], slow: &[String], effort: Effort) -> Result
         fast.append(&mut slow);
     }
     let mut units = Vec::new();
-    for (list, effort) in [(fast, first), (slow, Effort::None)] {
+    for (list, effort) in [(fast, first), (slow, Effort::Once)] {
         let mut batches: Vec<(String, u64)> = Vec::new();
         for (file, size) in list {
             let include = format!("#include \"{file}\"\n");
@@ -335,7 +335,7 @@ fn compiled(
     floor: &Mutex<Floor>,
     progress: &Progress,
 ) -> Result<()> {
-    let (name, source, effort, traced) = {
+    let (name, source, object, effort, traced) = {
         let guard = floor.lock().expect("no holder panics");
         let progressing = &guard.models[model];
         let unit = &progressing.units[unit];
@@ -343,19 +343,20 @@ fn compiled(
         (
             entry.name.clone(),
             unit.source.clone(),
+            unit.object(),
             unit.effort,
             entry.traced,
         )
     };
     progress.doing(&format!("{name}: g++ {}", effort.flags().join(" ")));
     let obj = source.parent().expect("a file lies in a folder");
-    let fits = !traced && matches!(effort, Effort::None | Effort::Little);
+    let fits = !traced && matches!(effort, Effort::Once | Effort::Little);
     let first = headers.filter(|_| fits);
     let first = first.map(|kept| kept.at(effort)).transpose()?;
     gxx::compile(
         tools,
         &source,
-        &source.with_extension("o"),
+        &object,
         (&[obj], first.as_deref()),
         effort,
         traced,
@@ -407,6 +408,10 @@ fn trained(tools: &Tools, model: usize, floor: &Mutex<Floor>, progress: &Progres
     let mut guard = floor.lock().expect("no holder panics");
     for unit in &mut guard.models[model].units {
         if unit.effort == Effort::Counting {
+            let counts = unit.source.with_extension("gcda");
+            if !counts.is_file() {
+                bail!("{}: no counts in {}", entry.name, counts.display());
+            }
             unit.effort = Effort::Trained;
         }
     }

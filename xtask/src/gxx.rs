@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 
 use anyhow::Result;
 
@@ -24,7 +24,7 @@ pub const FLAGS: &[&str] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// It runs once.
-    None,
+    Once,
     /// It runs for a moment.
     Little,
     /// It runs for long, and nobody knows which way its branches go.
@@ -33,7 +33,7 @@ pub enum Effort {
     Counting,
     /// It runs for long, and the counts of its run as [`Effort::Counting`] lie beside its object: what is seldom done stands apart from what
     /// each cycle does. A model is more code than the processor's caches hold, so that this makes it some 40 % faster, where
-    /// [`Effort::Much`] makes it no faster than [`Effort::Little`] and takes g++ half as long again.
+    /// [`Effort::Much`] takes g++ longer and makes it hardly faster.
     Trained,
 }
 
@@ -41,13 +41,24 @@ impl Effort {
     /// Its flags.
     pub const fn flags(self) -> &'static [&'static str] {
         match self {
-            Effort::None => &["-O0"],
+            Effort::Once => &["-O0"],
             Effort::Little => &["-O1"],
             Effort::Much => &["-O2"],
             Effort::Counting => &["-O1", "-fprofile-generate"],
             Effort::Trained => &["-O1", "-fprofile-use", "-fprofile-partial-training"],
         }
     }
+}
+
+/// Whether this g++ knows what training needs: GCC from version 10 on does, and clang, which is called g++ on some machines, doesn't.
+pub fn can_train() -> bool {
+    static CAN: LazyLock<bool> = LazyLock::new(|| {
+        let mut command = Command::new("g++");
+        command.args(Effort::Trained.flags());
+        command.args(["-fsyntax-only", "-x", "c++", "/dev/null"]);
+        run::output(&mut command).is_ok()
+    });
+    *CAN
 }
 
 /// g++ with all flags but those that name files.

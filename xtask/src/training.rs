@@ -2,7 +2,7 @@
 //!
 //! The pins are as random as a test's of a block: `…valid` seldom, `…ready` mostly, everything else anything. That is no traffic, and assertions of
 //! what the world must do may fail. It tells apart what happens in each cycle and what doesn't, and traffic through whole cards, which needs firmware and a
-//! host, tells hardly more.
+//! host, tells a little more.
 
 use std::fmt::Write;
 use std::fs;
@@ -16,13 +16,13 @@ use crate::manifest::{Entry, Port};
 use crate::run;
 use crate::setup::Tools;
 
-/// Cycles of training. More change nothing.
+/// Cycles of training, which takes a second.
 const CYCLES: u32 = 20_000;
 
 /// The parts of Verilator's runtime that a program needs in which there is nothing but a model.
 const RUNTIME: [&str; 2] = ["verilated", "verilated_threads"];
 
-/// All that decides what training does to a model, besides its pins.
+/// All that decides what training does to a model, besides its pins and how they are told apart.
 pub fn recipe() -> String {
     let flags = [Effort::Counting, Effort::Trained].map(|effort| effort.flags().join(" "));
     flags.join(" ") + &text("", &[])
@@ -45,8 +45,10 @@ pub fn run(tools: &Tools, entry: &Entry, mut objects: Vec<PathBuf>, obj: &Path) 
     }
     let program = obj.join("training");
     gxx::link(&objects, &program)?;
-    // What it says is of assertions.
-    run::output(&mut Command::new(&program)).map(drop)
+    // What it says is of assertions. The counts are to lie beside the objects, wherever the environment would have them.
+    let mut command = Command::new(&program);
+    let command = command.env_remove("GCOV_PREFIX");
+    run::output(command.env_remove("GCOV_PREFIX_STRIP")).map(drop)
 }
 
 /// C++ text of the program, for a shim whose functions begin with `prefix`.

@@ -101,8 +101,8 @@ pub(crate) struct Grants {
     shared: Vec<Shared, MAX_SHARED>,
     /// Rows and permissions that the gates are to forget.
     clearing: u32,
-    /// The pair whose peer has been revoked, and whose rows and permissions haven't ended here yet: they do before anything else.
-    revoked: Option<usize>,
+    /// The pair whose peer has been revoked, and whose rows and permissions haven't ended here yet: they do before the next command.
+    to_end: Option<usize>,
 }
 
 impl Grants {
@@ -166,8 +166,8 @@ impl Grants {
 
     /// What a peer had that has been revoked ends here, too. True if there was one.
     pub(crate) fn end_of_revoked(&mut self) -> bool {
-        let revoked = self.revoked.take();
-        revoked.inspect(|&pair| self.end_of_pair(pair)).is_some()
+        let to_end = self.to_end.take();
+        to_end.inspect(|&pair| self.end_of_pair(pair)).is_some()
     }
 
     /// A region has ended, and every grant of it.
@@ -185,9 +185,6 @@ impl Grants {
             let own = !grant.shared && usize::from(grant.holder) == pair;
             own && grant.state == GrantState::Clearing
         };
-        if self.revoked == Some(pair) {
-            return true;
-        }
         self.clearing != 0
             && (self.rows.iter().any(row)
                 || self.shared.iter().any(|one| one.ending.contains(pair)))
@@ -602,7 +599,7 @@ impl<C: Card> Firmware<C> {
                 {
                     self.answer_with(Ok(Nothing {}));
                     // The host gets its answer first, however much the peer had.
-                    self.grants.revoked = Some(pair);
+                    self.grants.to_end = Some(pair);
                 }
             }
             Job::Fence { .. } if operation == Operation::Fence => {
@@ -612,7 +609,7 @@ impl<C: Card> Firmware<C> {
         }
     }
 
-    /// The host's job isn't answered as it should be: what was granted isn't the host's.
+    /// The host's job isn't answered as it should be: what was granted isn't the host's, and what was to be revoked ends one by one.
     pub(crate) fn grant_is_late(&mut self) {
         match self.job {
             Job::Grant { row, .. } => self.grants.end(row),

@@ -1,10 +1,10 @@
 //! Library, firmware's decisions and the model of the card together, in any order: objects opened, closed, dropped (by strangers' threads too) and opened
-//! again, connections made and ended, requests posted one by one and in lists, from buffers that are shared and from memory of the program's, cancelled
+//! again, connections made and ended, memory lent to peers and taken back, requests posted one by one and in lists, from buffers that are shared and from memory of the program's, cancelled
 //! and polled for, firmware late, hung or starting anew, gates silent, links cut, frames lost, cards reset and cards that die.
 //!
 //! What must hold whatever happens:
 //! - Each request completes once at most, with the buffer that it was posted with; once exactly, when its endpoint is closed, or its card reset or gone.
-//! - The card never writes to a buffer that the program has, and a buffer that is shared comes back when nobody reads it any more.
+//! - The card never writes to a buffer that the program has, nor to what it had lent and has again, and a buffer that is shared comes back when nobody reads it any more.
 //! - What was closed is closed at the card; in a quiet moment the card has as many endpoints as the program; and when all is dropped it has no mapping left.
 //! - Memory of the program's is given back once, when the card can't reach it.
 //! - A card that is open isn't opened again.
@@ -65,10 +65,13 @@ fn assert_promises_kept(steps: u64, attachment: Attachment) {
         ("ends waited for", steps / 10_000),
         ("steps after death", steps / 2000),
         ("rescues from hung firmware", steps / 20_000),
-        ("keys", steps / 500),
+        ("keys", steps / 2000),
+        ("keys revoked", steps / 10_000),
+        ("peers revoked", steps / 20_000),
+        ("fences", steps / 20_000),
         ("puts that landed", steps / 5000),
         ("gets that read", steps / 5000),
-        ("refused accesses", steps / 1000),
+        ("refused accesses", steps / 2000),
         ("windows that came back", steps / 2000),
         ("restarts", 1),
     ] {

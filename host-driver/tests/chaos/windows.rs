@@ -106,8 +106,11 @@ impl World {
         let (Some(place), Some(key)) = (self.pick_window(who), self.pick_key(who)) else {
             return Ok(());
         };
-        let revoked = self.hosts[who].windows[place].revoke(key);
-        revoked.or_else(|error| self.note_of_lending(who, error))
+        match self.hosts[who].windows[place].revoke(key) {
+            Ok(()) => self.saw("keys revoked"),
+            Err(error) => self.note_of_lending(who, error)?,
+        }
+        Ok(())
     }
 
     /// Takes back what a pair's peer was granted, or waits for what is on its way.
@@ -124,7 +127,12 @@ impl World {
             true => endpoint.revoke_peer(pair),
             false => host.pd.fence(Cover::all().pair(endpoint, pair)),
         };
-        done.or_else(|error| self.note_of_lending(who, error))
+        match done {
+            Ok(()) if whole => self.saw("peers revoked"),
+            Ok(()) => self.saw("fences"),
+            Err(error) => self.note_of_lending(who, error)?,
+        }
+        Ok(())
     }
 
     /// Takes all keys of a window back: from then on its memory is the program's, and no card writes to it.

@@ -696,6 +696,29 @@ pub fn a_peer_is_revoked_in_one_step() {
 }
 
 #[test]
+fn a_revocation_is_answered_before_the_rows_end_and_they_end_before_the_next_command() {
+    let mut host = Host::new(1);
+    let pair = host.pairs[0];
+    let asked = host.asked(pair);
+    let key = host.grant(asked).unwrap();
+    give(&mut host.fw, Command::RevokePeer, Pair { pair });
+    let answered = loop {
+        host.fw.step();
+        if let Some(answered) = answer(&mut host.fw) {
+            break answered;
+        }
+    };
+    promise_eq!(answered, Ok(Nothing {}));
+    promise_eq!(host.told(Operation::GrantClear), 0, "no row has ended");
+    // The next command comes without a step, and is no victim of the one before.
+    let again = host.grant(asked).unwrap();
+    pass(&mut host.fw, 1000);
+    promise_eq!(host.told(Operation::GrantClear), 1);
+    promise!(host.access(pair, key).is_err());
+    promise_eq!(host.access(pair, again), Ok(BASE + 0x100));
+}
+
+#[test]
 pub fn grants_end_with_their_pair_and_its_place_waits_for_that() {
     for declared in [false, true] {
         let mut host = Host::new(2);

@@ -18,6 +18,8 @@ const WINDOW: usize = 64;
 const ALONE: usize = 32;
 /// Puts of which [`MAX_CREDITS`] are outstanding.
 const TOGETHER: usize = 1024;
+/// Keys from one put to the next: a prime.
+const STRIDE: usize = 37;
 /// Cycles without a completion after which the measurement gives up.
 const PATIENCE: u64 = 1_000_000;
 
@@ -90,8 +92,9 @@ fn put(ends: &Ends, keys: &[RemoteKey], tables: Tables) -> Result<Lookup> {
     let most = usize::from(MAX_CREDITS);
     let (_, mut memory) = ends.pd.reg_mr(most * BYTES, Access::ReadWrite)?;
     let mut free: Vec<Buffer> = (0..most).map(|_| memory.split_to(BYTES)).collect();
-    // Coprime to the numbers of keys, which are powers of two or a few less: neighbours in time aren't neighbours in the tables.
-    let key = |number: usize| number * 37 % keys.len();
+    // Neighbours in time aren't neighbours in the tables, and each key has its turn.
+    ensure!(keys.len() % STRIDE != 0, "{} keys", keys.len());
+    let key = |number: usize| number * STRIDE % keys.len();
     let begin = ends.now();
     for number in 0..ALONE {
         put_all(ends, keys, tables, number..number + 1, &mut free, key)?;

@@ -8,6 +8,8 @@
 //! A revocation is measured from its call to its return, which is the guarantee: the first register write of the call comes in its first cycle. The accesses under
 //! way are the puts that their cards have outstanding. What the others notice is the ratio of two rates of card 2's bytes on the wire: while card 0
 //! revokes card 1's peer again and again, without a pause, and while it doesn't.
+//!
+//! What a look-up takes, by how much there is to look up, [`lookup`] measures.
 
 mod lookup;
 
@@ -100,7 +102,8 @@ struct Seen {
 pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Result<Report> {
     let sizes = hdl::config::ALL.iter().find(|known| known.name == config);
     let sizes = sizes.context("a configuration")?;
-    let many = sizes.regions.min(sizes.grants) - OTHER_REGIONS;
+    let rows = sizes.regions.min(sizes.grants);
+    let many = rows.checked_sub(OTHER_REGIONS).context("regions")?;
     let base = Case {
         what: What::Key,
         puts: MOST,
@@ -117,7 +120,7 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
     };
     let tables = |regions, senders| Tables { regions, senders };
     let (cases, senders, lookups) = match length {
-        Length::Short => (vec![all], vec![], vec![tables(1, 1), tables(4, 2)]),
+        Length::Short => (vec![all], vec![], vec![tables(1, 1), tables(many, 2)]),
         _ => {
             let none = Case { puts: 0, ..base };
             let peer = |case: Case, regions| Case {
