@@ -93,7 +93,7 @@ fn put(ends: &Ends, keys: &[RemoteKey], tables: Tables) -> Result<Lookup> {
     let (_, mut memory) = ends.pd.reg_mr(most * BYTES, Access::ReadWrite)?;
     let mut free: Vec<Buffer> = (0..most).map(|_| memory.split_to(BYTES)).collect();
     // Neighbours in time aren't neighbours in the tables, and each key has its turn.
-    ensure!(keys.len() % STRIDE != 0, "{} keys", keys.len());
+    ensure!(!keys.len().is_multiple_of(STRIDE), "{} keys", keys.len());
     let key = |number: usize| number * STRIDE % keys.len();
     let begin = ends.now();
     for number in 0..ALONE {
