@@ -495,8 +495,8 @@ impl Endpoint {
     /// Other peers go on, and so do the messages of this one. Keys may be granted anew.
     ///
     /// # Errors
-    /// [`CommandError`]: `NotFound` if the pair isn't open; `Refused` with `Unsupported`, or with `HardwareTimeout`: then the keys end all the same, one after the
-    /// other, as soon as the gates answer.
+    /// [`CommandError`]: `NotFound` if the pair isn't open; `Refused` with `Unsupported`, or with `HardwareTimeout`: then
+    /// the keys end all the same, one after the other, as soon as the gates answer.
     pub fn revoke_peer(&self, pair: Pair) -> Result<(), CommandError> {
         let (mut commands, pair) = self.commands_for(|own| own.pair_id(pair))?;
         let Nothing {} = commands.call(Command::RevokePeer, &mailbox::Pair { pair })?;

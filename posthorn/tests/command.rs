@@ -805,13 +805,14 @@ fn bad_peers_cost_the_others_nothing(points: &[Value]) {
 fn what_it_takes_to_revoke_a_sender_is_reported_and_what_the_others_notice() {
     let report = json(&mut bench(&["protect", "--short"]));
     let points = points(&report, "protect", "tiny");
-    let value = |name: &str, params: Value| {
+    let figure = |name: &str, params: Value, of: &str| {
         let mut named = points
             .iter()
             .filter(|point| point["name"] == name && point["params"] == params);
-        let value = named.next().and_then(|point| point["value"].as_f64());
+        let value = named.next().and_then(|point| point[of].as_f64());
         value.unwrap_or_else(|| panic!("no {name} of {params}"))
     };
+    let value = |name, params| figure(name, params, "value");
     let revoke = value(
         "revoke",
         json!({"what": "peer", "in_flight": 80, "regions": 1}),
@@ -825,12 +826,9 @@ fn what_it_takes_to_revoke_a_sender_is_reported_and_what_the_others_notice() {
     let ratio = value("bystander", json!({"during": "revoke"}));
     assert!((0.98..1.02).contains(&ratio), "the others keep {ratio}");
     // A look-up takes as long in tables that are nearly full, to a few cycles of some 500.
-    let lookup = |regions, senders, of: &str| {
+    let lookup = |regions, senders, of| {
         let params = json!({"regions": regions, "senders": senders});
-        let mut named = points.iter().filter(|point| point["name"] == "lookup");
-        let point = named.find(|point| point["params"] == params);
-        let value = point.and_then(|point| point[of].as_f64());
-        value.unwrap_or_else(|| panic!("no look-up of {params}"))
+        figure("lookup", params, of)
     };
     // Two senders end a little more in a cycle than one.
     for (of, within) in [("value", 0.01), ("accesses_per_cycle", 0.02)] {

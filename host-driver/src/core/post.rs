@@ -114,7 +114,7 @@ impl Own<'_> {
     /// Rings for the entries of a ring behind its last doorbell, while the registers are the endpoint's for sure. If that can't be done now, the next call that
     /// posts, polls or waits does it; if the endpoint is closing, the first one when it is open again.
     pub(crate) fn ring(&mut self, link: &Link, ring: Ring) {
-        if self.rings.phase == Phase::Open {
+        if self.is_open() {
             self.ring_mut(ring).ring(link);
         }
     }

@@ -1,6 +1,6 @@
 //! Library, firmware's decisions and the model of the card together, in any order: objects opened, closed, dropped (by strangers' threads too) and opened
-//! again, connections made and ended, memory lent to peers and taken back, requests posted one by one and in lists, from buffers that are shared and from memory of the program's, cancelled
-//! and polled for, firmware late, hung or starting anew, gates silent, links cut, frames lost, cards reset and cards that die.
+//! again, connections made and ended, memory lent to peers and taken back, requests posted one by one and in lists, from buffers that are
+//! shared and from memory of the program's, cancelled and polled for, firmware late, hung or starting anew, gates silent, links cut, frames lost, cards reset and cards that die.
 //!
 //! What must hold whatever happens:
 //! - Each request completes once at most, with the buffer that it was posted with; once exactly, when its endpoint is closed, or its card reset or gone.

@@ -9,6 +9,7 @@ use host_driver::{Access, Buffer, Put, RemoteKey, RemoteRights, Window};
 use sim::Cluster;
 
 use super::super::ends::{Ends, Link, succeeded, told};
+use super::PATIENCE;
 
 /// Bytes of a put: one burst.
 const BYTES: usize = 8;
@@ -20,8 +21,6 @@ const ALONE: usize = 32;
 const TOGETHER: usize = 1024;
 /// Keys from one put to the next: a prime.
 const STRIDE: usize = 37;
-/// Cycles without a completion after which the measurement gives up.
-const PATIENCE: u64 = 1_000_000;
 
 /// What there is to look up.
 #[derive(Clone, Copy, Debug)]
