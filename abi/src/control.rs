@@ -74,6 +74,11 @@ codes! {
         PairTimes = 23,
         /// Reads a counter of a pair; index is [`pair_counter_index`].
         PairCounterRead = 24,
+        /// Gives the gates the key of the tags that they make: [`MintSetup`]; no index. Before, they make none.
+        MintSet = 25,
+        /// A grant that the gates make: [`GrantSetup`], of which the tag doesn't count; no index. They choose the row, one of [`minted_grants`], and the tag. The
+        /// result is the remote key, or 0 if none of these rows is free. The row is free again when the grant has ended with its one access, or is cleared.
+        GrantMint = 26,
         /// Chooses when the peer of a connected pair is shut out: [`ShutOutSetup`]; index is the pair. Its count of refusals starts anew, and it isn't shut out.
         ShutOutSet = 30,
         /// Reads that: the result is [`ShutOutReport`]; index is the pair.
@@ -146,18 +151,31 @@ constants! {
     GRANTS {
         /// The key is for all peers that have a permission, and not for one.
         GRANT_SHARED: u8 = 1 << 0;
-        /// The grant ends with the first access that it allows. Not of one with `RIGHT_REMOTE_READ`: a get is asked for again until its answer has come.
+        /// The grant ends with the first access that it allows, and its row is free. The gates make it. Not together with `GRANT_SHARED`, nor of one with `RIGHT_REMOTE_READ`: a get is asked for again until its answer has come.
         GRANT_ONE_SHOT: u8 = 1 << 1;
         /// The key is for the peer of every connected pair of the region's domain: nothing tells them apart. Not together with `GRANT_SHARED`.
         GRANT_ANY_PEER: u8 = 1 << 2;
         /// Grants for which there is one that may be shared.
         GRANTS_PER_SHARED: u32 = 16;
+        /// Grants for which there is a row more, for those that the gates make,
+        GRANTS_PER_MINTED: u32 = 8;
+        /// up to so many.
+        MAX_MINTED: u32 = 32;
     }
 }
 
 /// How many of a card's grants may be shared at a time.
 pub const fn shared_grants(grants: u32) -> u32 {
     grants / GRANTS_PER_SHARED
+}
+
+/// Rows behind a card's grants for those that its gates make.
+pub const fn minted_grants(grants: u32) -> u32 {
+    let rows = grants / GRANTS_PER_MINTED;
+    match rows < MAX_MINTED {
+        true => rows,
+        false => MAX_MINTED,
+    }
 }
 
 /// Key of a region, from its index in the table and its tag.
@@ -475,6 +493,24 @@ macro_rules! grant_setup_layout {
     };
 }
 
+/// Field list of [`MintSetup`].
+#[macro_export]
+macro_rules! mint_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `MintSet`.
+            MintSetup, MintSetupView, 2 words {
+                /// Key of the cipher that makes tags, of which the lowest 24 bits are its first word.
+                key_low: u64 = 64,
+                /// Its highest bits.
+                key_high: u32 = 32,
+                /// Zero.
+                reserved0: u32 = 32,
+            }
+        }
+    };
+}
+
 /// Field list of [`PermissionSetup`].
 #[macro_export]
 macro_rules! permission_setup_layout {
@@ -622,6 +658,7 @@ impl RuleSetup {
     }
 }
 grant_setup_layout!(define_layout);
+mint_setup_layout!(define_layout);
 permission_setup_layout!(define_layout);
 fence_setup_layout!(define_layout);
 access_report_layout!(define_layout);

@@ -152,6 +152,8 @@ breaks! {
         PartIgnored,
         /// A grant that was cleared stays.
         GrantKept,
+        /// The row of a grant that the gates have made isn't free when that has ended.
+        MintedKept,
         /// A grant outlives its time.
         GrantOutlivesTime,
         /// A peer that is revoked keeps what it was granted.

@@ -331,6 +331,12 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.regions.find_remote(access)
     }
 
+    /// Where an access of a peer goes, if it is allowed: a grant for one access has ended then.
+    pub fn allow_remote(&mut self, access: &RemoteAccess, now: u64) -> Option<u64> {
+        self.regions.grants.advance_to(now);
+        self.regions.allowed_remote(access)
+    }
+
     // Frames and time.
 
     /// A frame has come from the wire.

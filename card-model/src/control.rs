@@ -1,9 +1,11 @@
 //! Control requests of the firmware: how the tables of the card are changed.
 
 use abi::control::{
-    CardSetup, EndpointSetup, EventSetup, GrantSetup, Operation, PairReport, PairSetup,
+    CardSetup, EndpointSetup, EventSetup, GrantSetup, MintSetup, Operation, PairReport, PairSetup,
     PermissionSetup, RegionSetup, RingSetup, RuleSetup, ShutOutSetup,
 };
+
+use abi::key::{remote_key_index, remote_key_tag};
 
 use crate::card::{Card, Timing};
 use crate::memory::HostMemory;
@@ -79,7 +81,25 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 let grant = GrantSetup::from_words(&words(data));
                 self.regions.grants.set(index, grant);
             }
-            Operation::GrantClear => self.regions.grants.clear(index),
+            Operation::GrantClear => {
+                self.regions.grants.clear(index);
+                self.regions.mint.free(index);
+            }
+            Operation::MintSet => {
+                let setup = MintSetup::from_words(&words(data));
+                self.regions.mint.set_key(&setup);
+            }
+            Operation::GrantMint => {
+                let Some(key) = self.regions.mint.mint() else {
+                    return 0;
+                };
+                let grant = GrantSetup {
+                    tag: remote_key_tag(key),
+                    ..GrantSetup::from_words(&words(data))
+                };
+                self.regions.grants.set(remote_key_index(key), grant);
+                return key;
+            }
             Operation::PermissionSet => {
                 let permission = PermissionSetup::from_words(&words(data));
                 self.regions.grants.permit(index, permission);

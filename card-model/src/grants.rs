@@ -11,7 +11,7 @@
 
 use abi::control::{
     GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, PermissionSetup, RefusalReason,
-    region_key, shared_grants,
+    minted_grants, region_key, shared_grants,
 };
 use abi::key::{remote_key_index, remote_key_tag};
 use abi::times::GRANT_TICK;
@@ -106,10 +106,10 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// No grant, and no pair that is connected.
+    /// No grant, and no pair that is connected. Behind the rows of so many grants are those of the grants that the gates make.
     pub fn new(grants: usize, pairs: usize) -> Self {
         Self {
-            rows: vec![None; grants],
+            rows: vec![None; grants + minted_grants(grants as u32) as usize],
             senders: vec![Sender::default(); pairs],
             permissions: vec![None; shared_grants(grants as u32) as usize * pairs],
             now: 0,
@@ -256,14 +256,14 @@ impl Grants {
         }
     }
 
-    /// An access by this key was allowed: a one-shot grant has ended with it.
-    pub fn used(&mut self, key: u64) {
+    /// An access by this key was allowed: a one-shot grant has ended with it, in which case this is true.
+    pub fn used(&mut self, key: u64) -> bool {
         let row = usize::from(remote_key_index(key));
-        if let Some(entry) = self.rows.get_mut(row)
-            && entry.is_some_and(|grant| grant.setup.flags & GRANT_ONE_SHOT != 0)
-        {
-            *entry = None;
-        }
+        let ended = self
+            .rows
+            .get_mut(row)
+            .filter(|entry| entry.is_some_and(|grant| grant.setup.flags & GRANT_ONE_SHOT != 0));
+        ended.map(Option::take).is_some()
     }
 }
 

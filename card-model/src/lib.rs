@@ -30,6 +30,7 @@ pub mod link;
 mod managed;
 pub mod matching;
 pub mod memory;
+mod mint;
 mod output;
 mod peer_refusals;
 mod regions;
@@ -44,6 +45,7 @@ pub use endpoints::{Endpoints, Entry, Raised};
 pub use grants::{Grants, Refused};
 #[cfg(feature = "firmware")]
 pub use managed::{Managed, Persistent};
+pub use mint::Mint;
 pub use output::{Answered, Output, Reason, Update};
 pub use peer_refusals::{PeerRefusals, Told};
 pub use regions::{Access, Regions, RemoteAccess};

@@ -2,9 +2,11 @@
 
 use abi::control::{RegionSetup, key_index, key_tag};
 use abi::event::{PeerRefusal, Refusal};
+use abi::key::remote_key_index;
 
 use crate::breaks::Break;
 use crate::grants::{Grants, Refused};
+use crate::mint::Mint;
 
 /// A question for [`Regions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub struct RemoteAccess {
 pub struct Regions {
     /// What peers may do with them.
     pub grants: Grants,
+    /// Those that the gates make.
+    pub mint: Mint,
     table: Vec<Option<RegionSetup>>,
     /// What was refused last, and how often since it was told.
     refused: Refusal,
@@ -57,6 +61,7 @@ impl Regions {
     pub fn with_grants(count: usize, grants: usize, pairs: usize) -> Self {
         Self {
             grants: Grants::new(grants, pairs),
+            mint: Mint::new(grants),
             table: vec![None; count],
             refused: Refusal::default(),
             broken: Break::None,
@@ -67,6 +72,7 @@ impl Regions {
     pub fn break_on_purpose(&mut self, broken: Break) {
         self.broken = broken;
         self.grants.break_on_purpose(broken);
+        self.mint.break_on_purpose(broken);
     }
 
     /// The region of this index.
@@ -104,7 +110,9 @@ impl Regions {
     /// Card address of a peer's access, if it is [allowed](Self::find_remote). A one-shot grant ends with it.
     pub fn allowed_remote(&mut self, access: &RemoteAccess) -> Option<u64> {
         let address = self.find_remote(access).ok()?;
-        self.grants.used(access.key);
+        if self.grants.used(access.key) {
+            self.mint.free(remote_key_index(access.key));
+        }
         Some(address)
     }
 

@@ -30,7 +30,7 @@ use crate::matching::{Lists, Seed};
 use crate::mgmt::{Counters, Fanout, PairCounters};
 use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
-use crate::protect::{Fence, PeerRefusals, Refusals, Regions, ShutOut};
+use crate::protect::{Fence, Mint, PeerRefusals, Refusals, Regions, ShutOut};
 use crate::tops::{Class, Top};
 use crate::types::{AccessReport, ControlRequest, LoaderWord, MatchCommand, RaiseEvent};
 use crate::verilog::Break;
@@ -244,6 +244,8 @@ pub struct Datapath {
     #[is(Regions::new(config))]
     regions: Regions,
     fence: Fence,
+    #[is(Mint::new(config))]
+    mint: Mint,
     refusals: Refusals,
     #[is(ShutOut::new(config))]
     shut_out: ShutOut,
@@ -292,6 +294,7 @@ impl Logic for Datapath {
             delivery,
             regions,
             fence,
+            mint,
             refusals,
             shut_out,
             peer_refusals,
@@ -374,7 +377,9 @@ impl Logic for Datapath {
         join!(self.fanout.block[8] => self.loopback.control);
         join!(self.fanout.block[9] => self.delivery.control);
         join!(self.fanout.block[10] => self.fence.control);
-        join!(self.fence.inner => self.regions.control);
+        join!(self.fence.inner => self.mint.control);
+        join!(self.mint.inner => self.regions.control);
+        join!(self.regions.spent => self.mint.spent);
         self.control_report.next = self.fence.report.val();
         join!(self.fanout.block[11] => self.counters.control);
         join!(self.fanout.block[12] => self.hash_seed.control);
@@ -388,6 +393,7 @@ impl Logic for Datapath {
         self.fanout.block_result[3].next = self.send_queues.control_result.val();
         self.fanout.block_result[5].next = self.receive.control_result.val();
         self.fanout.block_result[9].next = self.delivery.control_result.val();
+        self.fanout.block_result[10].next = self.mint.control_result.val();
         self.fanout.block_result[11].next = self.counters.control_result.val();
         self.fanout.block_result[13].next = self.pair_counters.control_result.val();
         self.fanout.block_result[14].next = self.shut_out.control_result.val();
@@ -736,9 +742,10 @@ mod tests {
         let claimed = config::ALL.iter().map(|config| config.capabilities);
         let claimed = claimed.fold(0, |all, one| all | one);
         let of_grants = Operation::GrantSet.code()..=Operation::Fence.code();
+        let made_here = [Operation::MintSet, Operation::GrantMint].map(Operation::code);
         for operation in Operation::ALL {
             let needs = match operation.code() {
-                code if of_grants.contains(&code) => CAPABILITY_GRANTS,
+                code if of_grants.contains(&code) || made_here.contains(&code) => CAPABILITY_GRANTS,
                 _ => 0,
             };
             let spoken = claimed & needs == needs;

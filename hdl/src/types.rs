@@ -9,9 +9,10 @@
 use abi::{
     access_report_layout, card_setup_layout, completion_layout, endpoint_setup_layout,
     event_layout, event_setup_layout, fence_setup_layout, frame_header_layout, grant_setup_layout,
-    list_request_layout, match_setup_layout, pair_report_layout, pair_setup_layout,
-    permission_setup_layout, region_setup_layout, ring_setup_layout, rule_setup_layout,
-    send_request_layout, send_segments_layout, shut_out_report_layout, shut_out_setup_layout,
+    list_request_layout, match_setup_layout, mint_setup_layout, pair_report_layout,
+    pair_setup_layout, permission_setup_layout, region_setup_layout, ring_setup_layout,
+    rule_setup_layout, send_request_layout, send_segments_layout, shut_out_report_layout,
+    shut_out_setup_layout,
 };
 use rust_hdl::prelude::*;
 
@@ -146,6 +147,7 @@ shut_out_report_layout!(logic_struct);
 region_setup_layout!(logic_struct);
 rule_setup_layout!(logic_struct);
 grant_setup_layout!(logic_struct);
+mint_setup_layout!(logic_struct);
 permission_setup_layout!(logic_struct);
 fence_setup_layout!(logic_struct);
 access_report_layout!(logic_struct);

@@ -215,11 +215,11 @@ impl Window {
         }
     }
 
-    /// As [`grant`](Self::grant), for one access: the key ends with the first that the card allows. It holds its place on the card until it is revoked. It isn't for reading: a get
-    /// whose answer is lost is asked for again, and would find its key ended.
+    /// As [`grant`](Self::grant), for one access: the key ends with the first that the card allows, and its place on the card is free then. The card has places
+    /// of their own for such keys, and its gates make them. It isn't for reading: a get whose answer is lost is asked for again, and would find its key ended.
     ///
     /// # Errors
-    /// As for [`grant`](Self::grant); `Argument` if `rights` has [`READ`](RemoteRights::READ).
+    /// As for [`grant`](Self::grant); `Refused` with `NoResource` if all these places have keys that weren't used; `Argument` if `rights` has [`READ`](RemoteRights::READ).
     pub fn grant_once(
         &self,
         endpoint: &Endpoint,

@@ -274,6 +274,10 @@ names! {
         GrantsOutlivePair,
         /// The grants of a region stay when it has gone.
         GrantsOutliveRegion,
+        /// A grant that the gates have made for nobody any more stays.
+        MintedUnasked,
+        /// A key for one access that may have been used is revoked without a fence.
+        SpentUnfenced,
         /// What a late answer says has been done to a grant is taken to be so.
         LateGrantBelieved,
         /// The time-out of a pair is the same however long the round trip is.

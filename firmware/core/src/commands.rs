@@ -96,6 +96,11 @@ pub(crate) enum Job {
         pair: u16,
         setup: GrantSetup,
     },
+    /// `MintSet`, once; then `GrantMint`. `pair` is as above.
+    Mint {
+        pair: u16,
+        setup: GrantSetup,
+    },
     Share {
         number: u16,
         pair: u16,
@@ -388,7 +393,7 @@ impl<C: Card> Firmware<C> {
                     left: report.left.into(),
                 }));
             }
-            _ => self.advance_grant_job(request.operation, request.index.into()),
+            _ => self.advance_grant_job(request.operation, request.index.into(), result),
         }
     }
 

@@ -111,7 +111,9 @@ const fn trust_in(operation: Operation) -> Break {
         | Operation::GrantClear
         | Operation::PermissionSet
         | Operation::SenderRevoke
-        | Operation::Fence => Break::LateGrantBelieved,
+        | Operation::Fence
+        | Operation::MintSet
+        | Operation::GrantMint => Break::LateGrantBelieved,
         Operation::CounterRead | Operation::PairCounterRead | Operation::EventRaise => {
             Break::LateEventBelieved
         }
@@ -439,7 +441,7 @@ impl<C: Card> Firmware<C> {
             self.audit
                 .record(kind, request.index.into(), info.into(), &self.card);
             if !self.card.is_broken(trust_in(request.operation)) {
-                self.answered_late(request);
+                self.answered_late(request, result);
                 return true;
             }
         }
@@ -508,7 +510,7 @@ impl<C: Card> Firmware<C> {
 
     /// An answer that came late isn't believed. What the gates hold of a pair is read, and an event is raised again. What an endpoint, a region or
     /// the start asked for is asked again by itself, since it has not moved on; what a command asked for has been given up with it.
-    fn answered_late(&mut self, request: UnderWay) {
+    fn answered_late(&mut self, request: UnderWay, result: u64) {
         match request.operation {
             Operation::PairSet
             | Operation::PairFail
@@ -526,6 +528,7 @@ impl<C: Card> Firmware<C> {
             }
             // One that a command asked for is being forgotten already.
             Operation::RuleSet => self.rules[usize::from(request.index)].forget(),
+            Operation::GrantMint => self.grant_minted(result),
             _ => {}
         }
     }
@@ -576,6 +579,8 @@ impl<C: Card> Firmware<C> {
             Operation::GrantClear | Operation::PermissionSet => {
                 self.grant_answered(request);
             }
+            Operation::MintSet => self.gates_make_tags(),
+            Operation::GrantMint => self.grant_minted(result),
             Operation::GrantSet
             | Operation::SenderRevoke
             | Operation::Fence

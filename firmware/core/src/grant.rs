@@ -9,6 +9,9 @@
 //! The gates refuse what has ended by generations and tags, in one step. The rows are cleared behind that, one after the other, and so are the
 //! permissions of shared keys. A place of a pair gets its next generation only when that is done. So nothing of an earlier one is ever
 //! in the tables when the gates' count of generations comes round. A key for any peer is no pair's: it ends by its revocation or with its region.
+//!
+//! A key for one access is made by the gates, with `GrantMint`, in rows behind the others. They free its row when it has ended with its access, and say so to
+//! nobody: here the row stays `Used` until the gates give it anew.
 
 use crate::argument::{NOT_CONNECTED, NOT_FOUND, Refusal, narrow};
 use crate::bits::PairBits;
@@ -22,15 +25,19 @@ use crate::table;
 use abi::capability::{CAPABILITY_GRANTS, CAPABILITY_SENDERS};
 use abi::control::{
     COVER_CONTEXT, COVER_DOMAIN, COVER_PAGES, COVER_PAIR, COVER_REGION, FenceSetup, GRANT_ANY_PEER,
-    GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, Operation, PAGE_BITS, PermissionSetup,
-    RIGHT_REMOTE_ATOMIC, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, shared_grants,
+    GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, MAX_MINTED, MintSetup, Operation, PAGE_BITS,
+    PermissionSetup, RIGHT_REMOTE_ATOMIC, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, minted_grants,
+    shared_grants,
 };
 use abi::event;
-use abi::key::{remote_key, remote_key_index, remote_key_tag};
+use abi::key::{REMOTE_KEY_TAG_BITS, remote_key, remote_key_index, remote_key_tag};
 use abi::limits::{MAX_GRANTS, MAX_PAIRS};
 use abi::mailbox::{self, AuditKind, NO_PAIR, Nothing, RemoteKey};
 use abi::status::MailboxStatus;
 use heapless::Vec;
+
+/// Rows of grants: those that the gates make are behind the others.
+const MAX_ROWS: usize = MAX_GRANTS + MAX_MINTED as usize;
 
 /// Shared grants that there is room for.
 const MAX_SHARED: usize = shared_grants(MAX_GRANTS as u32) as usize;
@@ -97,10 +104,14 @@ struct Shared {
 /// All grants.
 #[derive(Default)]
 pub(crate) struct Grants {
-    rows: Vec<Grant, MAX_GRANTS>,
+    rows: Vec<Grant, MAX_ROWS>,
     shared: Vec<Shared, MAX_SHARED>,
     /// Rows and permissions that the gates are to forget.
     clearing: u32,
+    /// The gates have the key of their tags.
+    keyed: bool,
+    /// Region and pair of the grant that the gates are making.
+    minting: Option<(u16, u16)>,
     /// The pair whose peer has been revoked, and whose rows and permissions haven't ended here yet: they do before the next command.
     to_end: Option<usize>,
 }
@@ -140,6 +151,28 @@ impl Grants {
             }
             GrantState::Free | GrantState::Clearing => {}
         }
+    }
+
+    /// The gates have made a grant, and this is its key: its row. What had the row before has ended.
+    fn minted(&mut self, key: u64) -> Option<usize> {
+        let (region, holder) = self.minting.take()?;
+        let row = usize::from(remote_key_index(key));
+        while self.rows.len() <= row {
+            self.rows.push(Grant::default()).ok()?;
+        }
+        if self.rows[row].state == GrantState::Clearing {
+            self.clearing -= 1;
+        }
+        let tag = remote_key_tag(key);
+        self.rows[row] = Grant {
+            tag_low: tag as u32,
+            tag_high: (tag >> 32) as u16,
+            region,
+            holder,
+            shared: false,
+            state: GrantState::Used,
+        };
+        Some(row)
     }
 
     fn end_permission(&mut self, number: usize, pair: usize) {
@@ -245,17 +278,36 @@ impl<C: Card> Firmware<C> {
         }
         let flags: u8 = narrow(grant.flags, 3)?;
         let shared = flags & GRANT_SHARED != 0;
-        if flags & !(GRANT_SHARED | GRANT_ONE_SHOT | GRANT_ANY_PEER) != 0 || shared && any_peer {
+        let once = flags & GRANT_ONE_SHOT != 0;
+        let known = flags & !(GRANT_SHARED | GRANT_ONE_SHOT | GRANT_ANY_PEER) == 0;
+        if !known || shared && (any_peer || once) {
             return Err(Refusal::argument(3));
         }
         // A get whose answer is lost asks again, and would find its key ended.
-        if flags & GRANT_ONE_SHOT != 0 && rights & RIGHT_REMOTE_READ != 0 {
+        if once && rights & RIGHT_REMOTE_READ != 0 {
             return Err(Refusal::argument(3));
         }
         let end = grant.offset.checked_add(grant.length);
         let fits = end.is_some_and(|end| end <= of.length);
         if grant.length == 0 || !fits && !self.card.is_broken(Break::GrantExceedsRegion) {
             return Err(Refusal::argument(5));
+        }
+        let setup = GrantSetup {
+            offset: grant.offset,
+            length: grant.length,
+            region: region as u16,
+            region_tag: self.tag(region),
+            holder: pair,
+            rights,
+            flags,
+            lasts: match self.card.is_broken(Break::GrantForEver) {
+                true => 0,
+                false => grant.lasts,
+            },
+            ..GrantSetup::default()
+        };
+        if once {
+            return Ok(Outcome::Later(Job::Mint { pair, setup }));
         }
         let is_free = |grant: &Grant| grant.state == GrantState::Free;
         let (table, limit) = (&mut self.grants.rows, self.sizes.grants);
@@ -275,20 +327,7 @@ impl<C: Card> Firmware<C> {
             state: GrantState::Waiting,
             ..Grant::default()
         };
-        let setup = GrantSetup {
-            offset: grant.offset,
-            length: grant.length,
-            region: region as u16,
-            region_tag: self.tag(region),
-            holder,
-            rights,
-            flags,
-            lasts: match self.card.is_broken(Break::GrantForEver) {
-                true => 0,
-                false => grant.lasts,
-            },
-            ..GrantSetup::default()
-        };
+        let setup = GrantSetup { holder, ..setup };
         Ok(Outcome::Later(Job::Grant { row, pair, setup }))
     }
 
@@ -339,7 +378,17 @@ impl<C: Card> Firmware<C> {
 
     pub(crate) fn revoke(&mut self, revoke: RemoteKey) -> Served<Nothing> {
         self.needs(CAPABILITY_GRANTS)?;
-        let row = self.grants.find(revoke.key)?;
+        let row = match self.grants.find(revoke.key) {
+            Err(_) if self.is_minted(revoke.key) => {
+                // Its row may be another's since its access, and that may be on its way still.
+                let setup = FenceSetup::default();
+                return Ok(match self.card.is_broken(Break::SpentUnfenced) {
+                    true => Outcome::Done(Nothing {}),
+                    false => Outcome::Later(Job::Fence { setup }),
+                });
+            }
+            found => found?,
+        };
         self.grants.end(row);
         Ok(match self.card.is_broken(Break::RevokeAnsweredEarly) {
             true => Outcome::Done(Nothing {}),
@@ -399,6 +448,67 @@ impl<C: Card> Firmware<C> {
         })
     }
 
+    /// Whether a key is of a row for grants that the gates make.
+    fn is_minted(&self, key: u64) -> bool {
+        let row = u32::from(remote_key_index(key));
+        let first = self.sizes.grants;
+        (first..first + minted_grants(first)).contains(&row)
+    }
+
+    /// Has the gates make a grant, when they have the key of their tags.
+    fn mint(&mut self, setup: &GrantSetup) -> bool {
+        let Ok(true) = self.prepare_keys() else {
+            return false;
+        };
+        if self.grants.keyed {
+            self.grants.minting = Some((setup.region, setup.holder));
+            self.request(Operation::GrantMint, 0, &setup.to_words());
+            return true;
+        }
+        let (low, high) = match self.card.is_broken(Break::KeysForeseen) {
+            true => (0, 0),
+            false => (self.keys.tag(), self.keys.tag()),
+        };
+        let key = MintSetup {
+            key_low: low | high << REMOTE_KEY_TAG_BITS,
+            key_high: (high >> (u64::BITS - REMOTE_KEY_TAG_BITS)) as u32,
+            ..MintSetup::default()
+        };
+        self.request(Operation::MintSet, 0, &key.to_words());
+        true
+    }
+
+    /// The gates have the key of their tags.
+    pub(crate) fn gates_make_tags(&mut self) {
+        self.grants.keyed = true;
+    }
+
+    /// The gates have done `GrantMint`, and this is its result. If nobody waits for the key, or it was made for what has ended meanwhile, it ends.
+    pub(crate) fn grant_minted(&mut self, key: u64) {
+        if key == 0 {
+            self.grants.minting = None;
+            return;
+        }
+        let before = self.grants.rows.get(usize::from(remote_key_index(key)));
+        let before = before.copied().unwrap_or_default();
+        let Some(row) = self.grants.minted(key) else {
+            return;
+        };
+        if before.state == GrantState::Clearing && before.holder != event::NO_PAIR {
+            // It may have waited for that.
+            self.mark(before.holder.into());
+        }
+        let Grant { region, holder, .. } = self.grants.rows[row];
+        let asked = matches!(self.job, Job::Mint { .. });
+        let connected =
+            holder == event::NO_PAIR || self.pairs[usize::from(holder)].state == State::Connected;
+        let registered = self.regions[usize::from(region)].state == RegionState::Used;
+        let kept = asked && connected && registered;
+        if !kept && !self.card.is_broken(Break::MintedUnasked) {
+            self.grants.end(row);
+        }
+    }
+
     /// The next control request of the host's job, which is one of the above.
     pub(crate) fn start_for_grant_job(&mut self) -> bool {
         match self.job {
@@ -424,6 +534,7 @@ impl<C: Card> Firmware<C> {
                 self.request(Operation::GrantSet, row as u16, &setup.to_words());
                 true
             }
+            Job::Mint { setup, .. } => self.mint(&setup),
             Job::Share {
                 number,
                 pair,
@@ -472,6 +583,7 @@ impl<C: Card> Firmware<C> {
     /// Ends a job whose pair isn't connected any more, and draws random words if a key is to be made. True if something moved.
     pub(crate) fn run_grant_job(&mut self) -> bool {
         let (Job::Grant { pair, .. }
+        | Job::Mint { pair, .. }
         | Job::Share {
             pair,
             allowed: true,
@@ -486,17 +598,20 @@ impl<C: Card> Firmware<C> {
             self.answer_with(Err::<Nothing, _>(NOT_CONNECTED));
             return true;
         }
-        let Job::Grant { row, .. } = self.job else {
-            return false;
+        let row = match self.job {
+            Job::Grant { row, .. } if self.grants.rows[row].state == GrantState::Waiting => {
+                Some(row)
+            }
+            Job::Mint { .. } => None,
+            _ => return false,
         };
-        if self.grants.rows[row].state != GrantState::Waiting {
-            return false;
-        }
         let before = self.keys.is_prepared();
         match self.prepare_keys() {
             Ok(_) => !before,
             Err(fault) => {
-                self.grants.end(row);
+                if let Some(row) = row {
+                    self.grants.end(row);
+                }
                 let info = fault as u32;
                 self.audit
                     .record(AuditKind::EntropyFailed, 0, info, &self.card);
@@ -559,8 +674,14 @@ impl<C: Card> Firmware<C> {
     }
 
     /// Answers the host's job, which is one of the above, if what the gates have done was what it waits for.
-    pub(crate) fn advance_grant_job(&mut self, operation: Operation, index: usize) {
+    pub(crate) fn advance_grant_job(&mut self, operation: Operation, index: usize, result: u64) {
         match self.job {
+            Job::Mint { .. } if operation == Operation::GrantMint => {
+                self.answer_with(match result {
+                    0 => Err(Refusal::new(MailboxStatus::NoResource)),
+                    key => Ok(RemoteKey { key }),
+                });
+            }
             Job::Grant { row, pair, setup } => {
                 let set = operation == Operation::GrantSet && index == row;
                 let permitted = operation == Operation::PermissionSet && index == usize::from(pair);

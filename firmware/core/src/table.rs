@@ -65,7 +65,7 @@ pub(crate) fn free<T, const N: usize>(
     fresh: T,
     is_free: impl FnMut(&T) -> bool,
 ) -> Result<usize, Refusal> {
-    if let Some(index) = table.iter().position(is_free) {
+    if let Some(index) = table.iter().take(limit as usize).position(is_free) {
         return Ok(index);
     }
     let index = table.len();

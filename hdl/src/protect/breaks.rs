@@ -2,10 +2,12 @@
 
 use super::fence::Fence;
 use super::grants::Grants;
+use super::mint::Mint;
 use super::peer_refusals::PeerRefusals;
 use super::refusals::Refusals;
 use super::regions::Regions;
 use super::shut_out::ShutOut;
+use super::tag_maker::TagMaker;
 use super::tickets::Tickets;
 use crate::verilog::Break;
 
@@ -332,5 +334,41 @@ pub fn shut_out() -> Vec<Break> {
         ),
         // A pair that isn't there has a limit.
         Break::new("answers_for_any_pair").force::<ShutOut>("pairs", "65535"),
+    ]
+}
+
+/// Of the grants that the gates make.
+pub fn mint() -> Vec<Break> {
+    vec![
+        // A tag comes again.
+        Break::new("tags_repeat").force::<TagMaker>("count.d", "count.q"),
+        // It is made in a round less,
+        Break::new("round_left_out").force::<TagMaker>("last_round", "21"),
+        // of the old key,
+        Break::new("key_kept").force::<TagMaker>("key.valid", "key.valid & !keyed.q"),
+        // or goes on with the numbers of the old key.
+        Break::new("numbers_go_on").force_if::<TagMaker>("count.d", "count.q", "key.valid"),
+        // A row is given twice.
+        Break::new("row_given_twice").force::<Mint>("has_row.d", "has_row.q | keeps"),
+        // A row is one of the firmware's.
+        Break::new("rows_of_others").force::<Mint>("row", "kept.q"),
+        // The key that is told is of another row.
+        Break::new("another_key").force::<Mint>("control_result", "0"),
+        // What has ended by its access, or is cleared, holds its row.
+        Break::new("spent_rows_lost").force::<Mint>("spent.valid", "false"),
+        Break::new("cleared_rows_lost").force::<Mint>("clears", "false"),
+        // The row that is put by is free, if it is cleared once more.
+        Break::new("kept_row_cleared").force::<Mint>("is_kept", "false"),
+        // Rows that aren't of these are free.
+        Break::new("aliased_rows").force::<Mint>(
+            "cleared",
+            "bit_cast::<16, 3>(control.data.index.get_bits::<3>(0))",
+        ),
+        // A grant is made of a tag that isn't there yet.
+        Break::new("tag_too_soon").force::<Mint>("tags.tag.valid", "true"),
+        // It is made by no key.
+        Break::new("key_not_needed").force::<TagMaker>("keyed.q", "true"),
+        // The key reaches the tables.
+        Break::new("key_passed_on").force::<Mint>("sets_key", "false"),
     ]
 }

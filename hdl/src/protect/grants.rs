@@ -19,6 +19,7 @@
 //!
 //! One query is under way at a time, so that a grant for one access is forgotten before the next one is looked at.
 
+use super::mint::minted;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::Table;
@@ -109,6 +110,8 @@ pub struct Grants {
     pub region_key: Signal<Out, Bits<32>>,
     /// Cycle 5: the region allows it too. A grant for one access has ended.
     pub spend: Signal<In, Bit>,
+    /// Then: its row.
+    pub spent: Pulse<Out, Bits<16>>,
     /// In the cycle before a change: the pair whose peer it is about.
     pub subject: Signal<In, Bits<16>>,
     /// A change of the tables. No query is under way.
@@ -116,7 +119,7 @@ pub struct Grants {
     /// Pulse: `SHUT_OUT_TICK` cycles more have passed.
     pub tick: Signal<In, Bit>,
 
-    #[is(Table::new(config.grants))]
+    #[is(Table::new(rows(config)))]
     rows: Table<Grant>,
     #[is(Table::new(config.pairs))]
     senders: Table<Sender>,
@@ -191,7 +194,7 @@ pub struct Grants {
     is_permission: Signal<Local, Bit>,
     has_permission: Signal<Local, Bit>,
 
-    #[is(constant(config.grants as u64))]
+    #[is(constant(rows(config) as u64))]
     grant_count: Constant<Bits<17>>,
     #[is(constant(config.pairs as u64))]
     pair_count: Constant<Bits<16>>,
@@ -199,6 +202,11 @@ pub struct Grants {
     shared_count: Constant<Bits<16>>,
     #[is(constant(pair_bits(config)))]
     pair_bits: Constant<Bits<4>>,
+}
+
+/// The firmware's grants, and those that [`Mint`](super::Mint) makes behind them.
+fn rows(config: &Config) -> usize {
+    config.grants + minted(config)
 }
 
 /// Bits of a number of a pair in the address of a permission.
@@ -403,6 +411,7 @@ impl Logic for Grants {
             self.change.data.val().index,
             self.granted.val()
         );
+        send!(self.spent, self.ends.val(), self.number.val());
         if self.ends.val() {
             store!(self.rows.write, true, self.number.val(), Grant::default());
         }

@@ -3,13 +3,16 @@
 pub mod breaks;
 mod fence;
 mod grants;
+mod mint;
 mod peer_refusals;
 mod refusals;
 mod regions;
 mod shut_out;
+mod tag_maker;
 mod tickets;
 
 pub use fence::Fence;
+pub use mint::Mint;
 pub use peer_refusals::PeerRefusals;
 pub use refusals::Refusals;
 pub use regions::{LATENCY, Regions};
@@ -25,6 +28,8 @@ pub fn tops() -> Vec<Top> {
         Top::of("regions_tiny", Class::Test, || Regions::new(&TINY)),
         Top::of("regions_ecp5", Class::Test, || Regions::new(&ECP5)),
         Top::of("fence", Class::Test, Fence::default),
+        Top::of("mint_tiny", Class::Test, || Mint::new(&TINY)),
+        Top::of("mint_ecp5", Class::Synthesis, || Mint::new(&ECP5)),
         Top::of("refusals", Class::Test, Refusals::default),
         Top::of("peer_refusals", Class::Test, || PeerRefusals::new(&TINY)),
         Top::of("peer_refusals_ecp5", Class::Synthesis, || {
@@ -37,6 +42,7 @@ pub fn tops() -> Vec<Top> {
         }),
         Top::broken("fence_broken", breaks::fence, Fence::default),
         Top::mutants("fence_mutants", Fence::default),
+        Top::broken("mint_tiny_broken", breaks::mint, || Mint::new(&TINY)),
         Top::broken("refusals_broken", breaks::refusals, Refusals::default),
         Top::broken("peer_refusals_broken", breaks::peer_refusals, || {
             PeerRefusals::new(&TINY)

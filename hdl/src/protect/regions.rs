@@ -98,6 +98,8 @@ pub struct Regions {
     pub fault: Stream<In, Fault>,
     /// Pulse: `SHUT_OUT_TICK` cycles more have passed.
     pub tick: Signal<In, Bit>,
+    /// A grant has ended with its one access: its row.
+    pub spent: Pulse<Out, Bits<16>>,
     /// A control request; taken when the tables have changed, and no query from before is unanswered.
     pub control: Stream<In, ControlRequest>,
 
@@ -181,7 +183,7 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// The control requests that it takes.
+    /// The control requests that it takes, and those that [`Fence`](super::Fence) and [`Mint`](super::Mint) take in front of it.
     pub const REQUESTS: &[Operation] = &[
         Operation::PairSet,
         Operation::PairClear,
@@ -192,6 +194,8 @@ impl Regions {
         Operation::PermissionSet,
         Operation::SenderRevoke,
         Operation::Fence,
+        Operation::MintSet,
+        Operation::GrantMint,
     ];
 
     /// The table of a card.
@@ -365,6 +369,11 @@ impl Logic for Regions {
         self.ends_outside.next = self.query_end.q.val() > self.region_end.q.val();
         self.fits.next = self.answering.q.val().allowed & !self.ends_outside.val();
         self.grants.spend.next = self.fits.val();
+        send!(
+            self.spent,
+            self.grants.spent.valid.val(),
+            self.grants.spent.data.val()
+        );
         self.answers.next = self.answering.q.val().valid;
         self.answered.next = self.answering.q.val().client;
         self.answer.next = Permission {

@@ -310,6 +310,11 @@ fn control_requests() -> String {
         control::GrantSetup::FIELDS,
     );
     page.layout(
+        "MintSetup",
+        control::MintSetup::ABOUT,
+        control::MintSetup::FIELDS,
+    );
+    page.layout(
         "PermissionSetup",
         control::PermissionSetup::ABOUT,
         control::PermissionSetup::FIELDS,

@@ -238,6 +238,12 @@ fn noticed_by(broken: Break) -> fn() {
             grants::grants_end_with_their_pair_and_its_place_waits_for_that
         }
         Break::GrantsOutliveRegion => grants::grants_end_with_their_region,
+        Break::SpentUnfenced => {
+            grants::a_key_for_one_access_leaves_its_place_with_it_and_is_revoked_behind_it
+        }
+        Break::MintedUnasked => {
+            grants::a_key_that_the_gates_made_for_nobody_any_more_ends
+        }
         Break::LateGrantBelieved => {
             grants::a_grant_is_cleared_until_the_gates_answer_in_time
         }

@@ -1647,7 +1647,7 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
                         region,
                         pair,
                         4,
-                        [0, 1, 1, 3][rng.random_range(0..4)],
+                        [0, 1, 1, 2, 3][rng.random_range(0..5)],
                     ]);
                     arguments[5] = 0;
                     (arguments[6], arguments[7]) = (1, 0);

@@ -7,11 +7,12 @@
 use crate::breaks::{self, promise, promise_eq};
 use abi::control::{
     AccessReport, COVER_PAIR, COVER_REGION, CardSetup, DATA_WORDS, EndpointSetup, EventSetup,
-    FenceSetup, GRANT_ANY_PEER, GRANT_SHARED, GrantSetup, MatchSetup, Operation, PairReport,
-    PairSetup, PermissionSetup, RING_BITS, RING_EVENT, RegionSetup, RingSetup, RuleSetup,
-    shared_grants,
+    FenceSetup, GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, MatchSetup, MintSetup,
+    Operation, PairReport, PairSetup, PermissionSetup, RING_BITS, RING_EVENT, RegionSetup,
+    RingSetup, RuleSetup, shared_grants,
 };
 use abi::event::{Cause as EventCause, NO_PAIR};
+use abi::key::remote_key_index;
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
 use abi::mailbox::{PairState, PeerState, Words};
 use abi::register::MAILBOX_WORDS;
@@ -102,6 +103,8 @@ pub struct Gates {
     /// Grants by row and permissions by shared grant and pair, each with the generation of its peer; and generations by pair, which don't wrap.
     pub grants: HashMap<u16, (GrantSetup, u32)>,
     pub permissions: HashMap<(u16, u16), u32>,
+    /// Key of the tags that the gates make.
+    pub mint_key: Option<MintSetup>,
     generations: HashMap<u16, u32>,
     /// The random source says the same for ever.
     pub stuck: bool,
@@ -189,6 +192,7 @@ impl Gates {
             rules: HashMap::new(),
             grants: HashMap::new(),
             permissions: HashMap::new(),
+            mint_key: None,
             generations: HashMap::new(),
             stuck: false,
             log: Vec::new(),
@@ -236,6 +240,7 @@ impl Gates {
         self.rules.clear();
         self.grants.clear();
         self.permissions.clear();
+        self.mint_key = None;
         self.generations.clear();
         self.connected_epochs.clear();
         self.under_way = None;
@@ -273,6 +278,13 @@ impl Gates {
         self.log.push((operation, index));
         self.check(operation, index, data);
         let result = self.model.gates.control(operation, index, data);
+        if operation == Operation::GrantMint && result != 0 {
+            let grant = GrantSetup::from_words(&words(data));
+            let generation = self.generation(grant.holder);
+            let row = remote_key_index(result);
+            // What had the row before has ended with its access.
+            self.grants.insert(row, (grant, generation));
+        }
         self.run();
         let busy = self.pairs.get(&index).is_some_and(|pair| {
             let ended = (self.now.wrapping_sub(pair.busy_until) as i32) >= 0;
@@ -312,6 +324,22 @@ impl Gates {
             "a grant of an earlier generation is left"
         );
         self.generations.insert(pair, now + 1);
+    }
+
+    /// Whether a grant can be right.
+    fn check_grant(&self, grant: &GrantSetup) {
+        let region = self.regions[&grant.region];
+        promise_eq!(grant.region_tag, region.tag);
+        promise!(grant.rights != 0 && grant.rights & !region.rights == 0);
+        promise!(grant.length > 0 && grant.offset + grant.length <= region.length);
+        if grant.flags & GRANT_SHARED != 0 {
+            let grants = Card::sizes(self).grants;
+            promise!(u32::from(grant.holder) < shared_grants(grants));
+            let permitted = self.permissions.keys().any(|key| key.0 == grant.holder);
+            promise!(!permitted, "a permission of an earlier grant");
+        } else if grant.flags & GRANT_ANY_PEER == 0 {
+            promise_eq!(self.pairs[&grant.holder].setup.domain, region.domain);
+        }
     }
 
     /// Whether a request can be right.
@@ -472,20 +500,24 @@ impl Gates {
             Operation::ShutOutSet | Operation::ShutOutRead => {
                 promise!(self.pairs.contains_key(&index), "of no pair");
             }
+            Operation::MintSet => {
+                self.mint_key = Some(MintSetup::from_words(&words(data)));
+            }
+            // Its row isn't known yet.
+            Operation::GrantMint => {
+                let grant = GrantSetup::from_words(&words(data));
+                promise!(
+                    grant.flags & GRANT_ONE_SHOT != 0,
+                    "others are the firmware's"
+                );
+                promise!(self.mint_key.is_some(), "the gates have no key");
+                self.check_grant(&grant);
+            }
             Operation::GrantSet => {
                 promise!(u32::from(index) < sizes.grants);
                 let grant = GrantSetup::from_words(&words(data));
-                let region = self.regions[&grant.region];
-                promise_eq!(grant.region_tag, region.tag);
-                promise!(grant.rights != 0 && grant.rights & !region.rights == 0);
-                promise!(grant.length > 0 && grant.offset + grant.length <= region.length);
-                if grant.flags & GRANT_SHARED != 0 {
-                    promise!(u32::from(grant.holder) < shared_grants(sizes.grants));
-                    let permitted = self.permissions.keys().any(|key| key.0 == grant.holder);
-                    promise!(!permitted, "a permission of an earlier grant");
-                } else if grant.flags & GRANT_ANY_PEER == 0 {
-                    promise_eq!(self.pairs[&grant.holder].setup.domain, region.domain);
-                }
+                promise!(grant.flags & GRANT_ONE_SHOT == 0, "the gates make these");
+                self.check_grant(&grant);
                 let generation = self.generation(grant.holder);
                 let before = self.grants.insert(index, (grant, generation));
                 promise!(before.is_none(), "grant set twice");

@@ -111,6 +111,19 @@ impl Host {
         self.fw.card().model.gates.find_remote(&access, now)
     }
 
+    /// The peer of a pair makes the access that a key for one is for: where it goes.
+    fn use_once(&mut self, pair: u32, key: u64) -> Option<u64> {
+        let access = RemoteAccess {
+            pair: id_index(pair),
+            key,
+            rights: RIGHT_REMOTE_WRITE,
+            offset: 0x100,
+            length: 0x200,
+        };
+        let now = self.fw.card().now.into();
+        self.fw.card().model.gates.allow_remote(&access, now)
+    }
+
     /// Control requests of an operation so far.
     fn told(&mut self, operation: Operation) -> usize {
         let log = &self.fw.card().log;
@@ -589,6 +602,79 @@ pub fn keys_are_foreseen_by_nobody() {
         let set = tags.iter().filter(|&&tag| tag >> bit & 1 == 1).count();
         promise!((25..66).contains(&set), "bit {bit} is set in {set} of 90");
     }
+}
+
+/// Keys for one access of a host.
+fn once(host: &Host, pair: u32) -> Grant {
+    Grant {
+        rights: RIGHT_REMOTE_WRITE.into(),
+        flags: GRANT_ONE_SHOT.into(),
+        ..host.asked(pair)
+    }
+}
+
+#[test]
+pub fn a_key_for_one_access_leaves_its_place_with_it_and_is_revoked_behind_it() {
+    let mut host = Host::new(1);
+    let pair = host.pairs[0];
+    let asked = once(&host, pair);
+    // Of 32 grants, 4 more for those.
+    let keys: Vec<u64> = std::iter::from_fn(|| host.grant(asked).ok()).collect();
+    let rows: Vec<u16> = keys.iter().map(|&key| remote_key_index(key)).collect();
+    promise_eq!(rows, [32, 33, 34, 35]);
+    promise_eq!(host.grant(asked), Err((MailboxStatus::NoResource, 0)));
+    promise_eq!(host.told(Operation::MintSet), 1, "once for all");
+    let others = host.asked(pair);
+    promise!(host.grant(others).is_ok(), "these have rows of their own");
+    promise_eq!(host.use_once(pair, keys[2]), Some(BASE + 0x100));
+    promise_eq!(host.use_once(pair, keys[2]), None);
+    let next = host.grant(asked).unwrap();
+    promise_eq!(remote_key_index(next), 34);
+    promise!(!keys.contains(&next));
+    // What was written by the key that was used may be on its way.
+    let key = keys[2];
+    promise_eq!(
+        host.call(Command::Revoke, RemoteKey { key }),
+        Ok(Nothing {})
+    );
+    promise_eq!(host.fw.card().fences, [FenceSetup::default()]);
+    promise_eq!(host.access(pair, next), Ok(BASE + 0x100));
+    // One that was used, and whose row nobody has taken, is revoked as others are; and the row is free all the same.
+    promise!(host.use_once(pair, keys[1]).is_some());
+    for key in [keys[0], keys[1]] {
+        promise_eq!(
+            host.call(Command::Revoke, RemoteKey { key }),
+            Ok(Nothing {})
+        );
+    }
+    promise_eq!(host.fw.card().fences.len(), 1);
+    promise_eq!(host.told(Operation::GrantClear), 2);
+    let again = [(); 3].map(|()| host.grant(asked).map(remote_key_index));
+    let full = Err((MailboxStatus::NoResource, 0));
+    promise_eq!(again, [Ok(33), Ok(32), full]);
+    // No key is shared and for one access.
+    let shared = Grant {
+        flags: (GRANT_ONE_SHOT | GRANT_SHARED).into(),
+        ..asked
+    };
+    promise_eq!(host.grant(shared), Err((MailboxStatus::InvalidArgument, 3)));
+}
+
+#[test]
+pub fn a_key_that_the_gates_made_for_nobody_any_more_ends() {
+    let mut host = Host::new(1);
+    let pair = host.pairs[0];
+    let asked = once(&host, pair);
+    promise!(host.grant(asked).is_ok());
+    let now = host.fw.card().now;
+    host.fw.card().silent_until = now + CONTROL_TIMEOUT + 10;
+    let late = Err((MailboxStatus::HardwareTimeout, 0));
+    promise_eq!(host.grant(asked), late);
+    pass(&mut host.fw, 2000);
+    promise_eq!(host.told(Operation::GrantMint), 2);
+    promise_eq!(host.told(Operation::GrantClear), 1, "its place is free");
+    let rows = [(); 3].map(|()| host.grant(asked).map(remote_key_index));
+    promise_eq!(rows, [Ok(34), Ok(33), Ok(35)]);
 }
 
 #[test]
