@@ -80,6 +80,9 @@ fn noticed_by(broken: Break) -> fn() {
         | Break::GrantKept => {
             windows::a_key_is_its_peers_for_what_is_granted_until_it_is_revoked
         }
+        Break::MintedKept => {
+            puts::a_key_for_one_access_ends_with_it_and_leaves_its_place_to_the_next
+        }
         Break::GrantOutlivesTime => {
             windows::a_key_with_a_time_ends_by_itself_and_holds_its_place_until_it_is_revoked
         }

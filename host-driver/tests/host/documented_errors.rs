@@ -1574,6 +1574,9 @@ const ROWS: &[Row] = &[
     ("grant", "`Refused` with `NoResource`", || {
         granted(|a, window| {
             let rights = RemoteRights::WRITE;
+            let once = || window.grant_once(&a.endpoint, a.pair, rights, ..);
+            let none = until(once).expect("no more for one access");
+            assert_eq!(names(none), names_in("`Refused` with `NoResource`"));
             let keys = || window.grant(&a.endpoint, a.pair, rights, ..);
             Err(until(keys).expect("the card has no more keys"))
         })

@@ -162,6 +162,35 @@ pub fn a_put_that_may_not_be_ends_once_as_that_and_the_pair_goes_on() {
     assert!(stage.window() == vec![0; LENGTH]);
 }
 
+#[test]
+pub fn a_key_for_one_access_ends_with_it_and_leaves_its_place_to_the_next() {
+    let mut stage = Stage::new(4);
+    let (mut spent, mut wr_id) = (Vec::<RemoteKey>::new(), 0);
+    for _ in 0..3 {
+        let once = || {
+            let (end, rights) = (&stage.b.endpoint, RemoteRights::WRITE);
+            stage.window.grant_once(end, stage.b.pair, rights, GRANTED)
+        };
+        let keys: Vec<RemoteKey> = std::iter::from_fn(|| once().ok()).collect();
+        assert!(!keys.is_empty() && keys.iter().all(|key| !spent.contains(key)));
+        // Nobody has revoked those that were used.
+        assert!(spent.is_empty() || spent.len().is_multiple_of(keys.len()));
+        for &key in &keys {
+            for status in [WcStatus::Success, WcStatus::RemoteAccess] {
+                stage.key = key;
+                stage.put(wr_id, GRANTED.start, &bytes(wr_id, 8));
+                stage.ends(wr_id, status);
+                stage.all_has_ended();
+                wr_id += 1;
+            }
+        }
+        spent.extend(keys);
+        for key in spent.iter().step_by(3) {
+            stage.window.revoke(*key).expect("revoked");
+        }
+    }
+}
+
 /// The first part of one is outside of what is granted, and the last of the other.
 #[test]
 pub fn a_put_of_which_one_part_may_not_be_ends_as_that_part() {

@@ -99,6 +99,9 @@ fn noticed_by(broken: Break) -> Option<fn()> {
             protection::a_key_for_any_peer_is_of_no_use_to_another_domain
         }
         Break::GrantOutlivesTime => protection::a_key_with_a_time_ends_by_itself,
+        Break::MintedKept => {
+            puts::a_key_for_one_access_ends_with_it_and_leaves_its_place_to_the_next
+        }
         Break::GrantKept => {
             grants::whoever_loses_a_key_between_two_puts_writes_the_first_and_not_the_second
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use abi::wire::FrameType;
-use host_driver::{Counter, Put, RemoteKey, RemoteRights, WcKind, WcStatus};
+use host_driver::{Counter, Put, RemoteKey, RemoteRights, WcKind, WcStatus, Window};
 use posthorn_tests::cards::{both, both_over};
 use posthorn_tests::frames::{is, number};
 use posthorn_tests::side::Side;
@@ -125,6 +125,67 @@ pub(crate) fn a_put_that_may_not_be_is_an_error_of_its_own_and_the_pair_goes_on(
             assert_eq!(me.pair_status(2).refused, 2);
         }
         me.meet();
+        me.finish();
+    });
+}
+
+/// Keys for one access of rank 0's window, for rank 1, as many as the card has places for; all ranks know them.
+fn keys_for_one_access(me: &Side, window: Option<&Window>) -> Vec<RemoteKey> {
+    let keys = window.map_or(vec![], |window| {
+        let once = || window.grant_once(&me.endpoint, me.pair(1), RemoteRights::WRITE, ..);
+        let keys: Vec<RemoteKey> = (0..8).map(|_| once().expect("a key")).collect();
+        let full = once().expect_err("all places are taken");
+        assert_eq!(full.to_string(), "refused: NoResource");
+        keys
+    });
+    let bits = keys.iter().flat_map(|key| key.to_bits().to_le_bytes());
+    let told = me.host.all_gather(bits.collect()).expect("all ranks");
+    let (words, _) = told[0].as_chunks();
+    let bits = words.iter().map(|&word| u64::from_le_bytes(word));
+    bits.map(RemoteKey::from_bits).collect()
+}
+
+#[test]
+pub(crate) fn a_key_for_one_access_ends_with_it_and_leaves_its_place_to_the_next() {
+    both("tiny", 2, 207, |host| {
+        let mut me = Side::open(&host);
+        let rights = RemoteRights::WRITE;
+        let window = (me.rank() == 0).then(|| me.pd.reg_window(LENGTH, rights).expect("a window"));
+        let mut spent: Vec<RemoteKey> = vec![];
+        for round in 0..3 {
+            // Nobody has revoked the keys of the round before.
+            let keys = keys_for_one_access(&me, window.as_ref());
+            assert!(keys.iter().all(|key| !spent.contains(key)));
+            if me.rank() == 1 {
+                for (k, &key) in keys.iter().enumerate() {
+                    let byte = 1 + (8 * round + k) as u8;
+                    put(&mut me, k as u64, key, 8 * k as u64, &[byte; 8]);
+                }
+                let done = me.statuses(8);
+                assert!(
+                    done.iter().all(|(_, status)| *status == WcStatus::Success),
+                    "{done:?}"
+                );
+                // What was good once isn't twice, nor behind the next one of its place.
+                for key in spent.iter().chain(&keys).step_by(5) {
+                    put(&mut me, 9, *key, 0, &[0; 8]);
+                    assert_eq!(me.statuses(1), [(9, WcStatus::RemoteAccess)]);
+                }
+            }
+            me.meet();
+            if let Some(window) = &window {
+                for k in 0..8 {
+                    let byte = 1 + (8 * round + k) as u8;
+                    assert_eq!(window.load(8 * k), u64::from_le_bytes([byte; 8]));
+                }
+                // Used, and its place another's: it is revoked.
+                for key in spent.iter().chain(&keys).step_by(3) {
+                    window.revoke(*key).expect("revoked");
+                }
+            }
+            spent.extend(keys);
+            me.meet();
+        }
         me.finish();
     });
 }
