@@ -135,7 +135,7 @@ fn keys_for_one_access(me: &Side, window: Option<&Window>) -> Vec<RemoteKey> {
         let once = || window.grant_once(&me.endpoint, me.pair(1), RemoteRights::WRITE, ..);
         let keys: Vec<RemoteKey> = (0..8).map(|_| once().expect("a key")).collect();
         let full = once().expect_err("all places are taken");
-        assert_eq!(full.to_string(), "refused: NoResource");
+        assert_eq!(full.to_string(), "the card refused Grant: NoResource (0)");
         keys
     });
     let bits = keys.iter().flat_map(|key| key.to_bits().to_le_bytes());
