@@ -36,6 +36,8 @@ pub enum Class {
     Synthesis,
     /// For a moment, to see whether the test of its block notices what is wrong. Never synthesised.
     Broken,
+    /// For long, to count what the test of its block notices: its model is built only for the tests that take long, and never synthesised.
+    Mutants,
 }
 
 /// Text of a top, or why it can't be printed.
@@ -98,8 +100,17 @@ impl Top {
     /// The variant of a top with all its mutants, one of which its input [`PICK`](crate::verilog::PICK) picks. By convention
     /// the name is that of the sound top and `_mutants`.
     pub fn mutants<B: Block>(name: &'static str, block: impl Fn() -> B + 'static) -> Self {
-        Top::new(name, Class::Broken, move || {
-            Ok(generate(&block(), &Options::new(name).mutants())?.text)
+        Top::mutants_of(name, Options::mutants, block)
+    }
+
+    /// The same with the mutants of some rooms of the block only, that `options` adds: for rooms that are tested with others around them.
+    pub fn mutants_of<B: Block>(
+        name: &'static str,
+        options: impl Fn(Options) -> Options + 'static,
+        block: impl Fn() -> B + 'static,
+    ) -> Self {
+        Top::new(name, Class::Mutants, move || {
+            Ok(generate(&block(), &options(Options::new(name)))?.text)
         })
     }
 

@@ -14,7 +14,7 @@ use card_model::{Break, Reason, Update};
 use hdl::config;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::fields::{Steady, pack, set_control, unpack};
 use support::{Bench, Size, for_sizes, is_caught, rate};
 
@@ -452,6 +452,16 @@ fn an_acknowledgement_waits_for_a_message_that_can_carry_it_but_not_for_long() {
 #[test]
 fn what_is_broken_is_noticed() {
     breaks("acknowledge_tiny", 20, |rng| {
+        an_acknowledgement_that_waits(rng);
+        let size = Size::new(&config::TINY, "acknowledge", rng);
+        updates(&size, rng, Break::None);
+    });
+}
+
+#[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_are_noticed() {
+    mutants("acknowledge_tiny", 6, |rng| {
         an_acknowledgement_that_waits(rng);
         let size = Size::new(&config::TINY, "acknowledge", rng);
         updates(&size, rng, Break::None);

@@ -522,6 +522,7 @@ fn the_comparison_notices_each_broken_contract() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn the_comparison_notices_most_mutants() {
     mutants("associative_tiny", 1, |rng| {
         mixed(&config::TINY, rng, 20_000);
@@ -635,6 +636,7 @@ fn quotas_that_are_broken_are_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_quotas_are_noticed() {
     mutants("quota_tiny", 1, |rng| quota(&config::TINY, rng, 20_000));
 }

@@ -219,6 +219,23 @@ fn every_place_of_the_source_is_a_mutant_once() {
     .assert_eq(&(picks(&text).join("\n") + "\n"));
 }
 
+#[test]
+fn only_blocks_of_the_types_that_are_named_have_mutants() {
+    let options = Options::new("gates_mutants").mutants_of::<Gates>();
+    let text = generate(&Gates::default(), &options).unwrap().text;
+    assert_eq!(picks(&text), ["Gates.gate.0.free: 1 is 0 (0)"]);
+}
+
+#[test]
+#[should_panic(expected = "no block is a Skid")]
+fn mutants_of_a_type_that_no_block_has_are_refused() {
+    let options = Options::new("gates_mutants");
+    let options = options
+        .mutants_of::<Gates>()
+        .mutants_of::<hdl::prim::Skid<Bit>>();
+    let _ = generate(&Gates::default(), &options);
+}
+
 /// As it broke: each literal of a struct had two mutants that nobody could notice.
 #[test]
 fn the_zero_before_the_fields_of_a_struct_is_no_mutant() {

@@ -459,6 +459,7 @@ fn each_broken_contract_of_the_bridge_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_the_bridge_are_noticed() {
     mutants(TOP, 12, any_clocks);
 }

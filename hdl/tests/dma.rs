@@ -470,6 +470,7 @@ fn an_engine_with_a_defect_is_caught() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_the_engines_are_noticed() {
     mutants("dma_read", 4, |rng| {
         let quiets = [0.0, QUIETS][rng.random_range(0..2)];

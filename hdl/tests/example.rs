@@ -58,6 +58,7 @@ fn a_block_that_is_broken_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_are_noticed() {
     mutants("batches", 4, sums);
 }

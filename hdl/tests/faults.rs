@@ -162,6 +162,7 @@ fn each_broken_contract_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_are_noticed() {
     mutants("faults_tiny", 2, |rng| {
         faults(&Size::new(&config::TINY, "faults", rng), rng);

@@ -339,6 +339,7 @@ fn each_break_of_the_wait_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_a_fence_are_noticed() {
     mutants("fence", 2, |rng| {
         changes(rng);

@@ -292,6 +292,7 @@ fn each_broken_contract_of_the_way_in_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_are_noticed() {
     mutants("firmware_out", 4, sends);
     mutants("frame_mux", 4, joins);

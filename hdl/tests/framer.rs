@@ -385,6 +385,7 @@ fn a_block_that_is_broken_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_are_noticed() {
     mutants("framer_tiny", 1, |rng| {
         let size = Size::new(&config::TINY, "framer", rng);

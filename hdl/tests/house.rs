@@ -37,6 +37,39 @@ fn only_primitives_have_hand_written_verilog() {
     expect_nothing(&found);
 }
 
+/// Mutants take long: every day a block's named breaks run, and its mutants only when they are asked for.
+#[test]
+fn mutants_are_counted_only_by_tests_that_take_long_and_of_blocks_that_are_broken_every_day() {
+    let mut found = vec![];
+    let mut counted = 0;
+    for (name, text) in sources::below("hdl/tests") {
+        // What stands between two functions are the attributes of the second.
+        let parts: Vec<&str> = text.split("\nfn ").collect();
+        for pair in parts.windows(2) {
+            if pair[1].lines().any(|line| line.starts_with("    mutants(")) {
+                counted += 1;
+                let attributes = pair[0].rsplit("\n}\n").next().unwrap_or_default();
+                if !attributes.contains("#[ignore = \"mutants: ") {
+                    let test = pair[1].split('(').next().unwrap_or_default();
+                    found.push(format!("{}: {test} isn't ignored", name.display()));
+                }
+            }
+        }
+    }
+    assert!(counted > 20, "{counted} tests count mutants");
+    let tops = hdl::catalogue::tops();
+    for top in &tops {
+        let Some(block) = top.name.strip_suffix("_mutants") else {
+            continue;
+        };
+        let broken = format!("{block}_broken");
+        if !tops.iter().any(|top| top.name == broken) {
+            found.push(format!("{block} has no breaks"));
+        }
+    }
+    expect_nothing(&found);
+}
+
 /// The page from which a stranger finds his way names files in its table.
 #[test]
 fn every_file_that_the_way_of_a_message_names_is_there() {

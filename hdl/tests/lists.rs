@@ -470,6 +470,7 @@ fn a_command_for_an_endpoint_that_there_is_not_is_noticed() {
 
 /// Of the engine and all its parts.
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn the_comparison_notices_most_mutants() {
     mutants("lists_tiny", 1, |rng| {
         for seed in [MANY_BINS, ONE_BIN] {

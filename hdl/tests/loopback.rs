@@ -187,6 +187,7 @@ fn each_broken_contract_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_are_noticed() {
     mutants("loopback", 4, |rng| routes(rng, 200));
 }

@@ -644,6 +644,7 @@ fn each_broken_contract_of_the_queue_of_events_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_the_queue_of_events_are_noticed() {
     mutants("mgmt_event_queue", 6, queues_events);
 }

@@ -14,7 +14,7 @@ use hdl::config::TINY;
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::{Bench, for_seeds};
 
 /// Cycles after which a refusal is kept.
@@ -321,4 +321,10 @@ fn a_count_ends_at_its_largest_number() {
 #[test]
 fn each_broken_contract_is_noticed() {
     breaks("peer_refusals", 4, refuses);
+}
+
+#[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_are_noticed() {
+    mutants("peer_refusals", 4, refuses);
 }

@@ -219,6 +219,7 @@ fn a_model_of_other_gates_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_a_queue_are_noticed() {
     mutants("prim_fifo", 4, |rng| queue(QUEUES[0], rng));
 }
@@ -268,11 +269,13 @@ fn a_broken_skid_buffer_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_a_skid_buffer_are_noticed() {
     mutants("prim_skid", 4, skid);
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_the_other_primitives_are_noticed() {
     mutants("prim_round_robin", 4, round_robin);
     mutants("prim_stream_mux", 4, multiplexer);

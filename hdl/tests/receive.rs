@@ -21,7 +21,7 @@ use card_model::link::{Receive, Screened, screen_for, seal};
 use hdl::config;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::fields::{Steady, pack, set_control, unpack};
 use support::{Bench, Size, for_size, for_sizes, is_caught, rate};
 
@@ -804,6 +804,15 @@ fn each_broken_contract_is_noticed() {
             400,
             Break::None,
         );
+    });
+}
+
+#[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_are_noticed() {
+    mutants("receive_tiny", 6, |rng| {
+        let size = Size::new(&config::TINY, "receive", rng);
+        frames(&size, rng, 400, Break::None);
     });
 }
 

@@ -9,7 +9,7 @@ use abi::times::REFUSAL_INTERVAL;
 use bits::pack;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::{Bench, for_seeds, rate};
 
 /// Random refusals, beside somebody who tells at times.
@@ -73,4 +73,10 @@ fn one_event_tells_of_all_that_was_refused_since_the_event_before() {
 #[test]
 fn each_broken_contract_is_noticed() {
     breaks("refusals", 3, refuses);
+}
+
+#[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_are_noticed() {
+    mutants("refusals", 2, refuses);
 }

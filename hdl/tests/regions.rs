@@ -20,7 +20,7 @@ use hdl::config::{self, Config};
 use hdl::protect::LATENCY;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::{Bench, Size, for_sizes, is_caught, rate};
 
 /// Words of a query.
@@ -683,6 +683,15 @@ fn an_answer_is_the_rule_and_takes_the_same_time_always() {
 fn each_broken_contract_is_noticed() {
     breaks("regions_tiny", 10, |rng| {
         questions(&Size::new(&config::TINY, "regions", rng), rng, Break::None);
+    });
+}
+
+#[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_are_noticed() {
+    mutants("regions_tiny", 6, |rng| {
+        let size = Size::new(&config::TINY, "regions", rng);
+        questions(&size, rng, Break::None);
     });
 }
 

@@ -10,7 +10,7 @@ use hdl::config::{self, JOBS};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::fields::{Steady, pack, set_control, unpack};
 use support::{Bench, Size, for_sizes, rate};
 
@@ -454,6 +454,16 @@ fn a_peer_that_floods_delays_only_itself() {
 #[test]
 fn each_broken_contract_is_noticed() {
     breaks("responder_tiny", 12, |rng| {
+        let size = Size::new(&config::TINY, "responder", rng);
+        traffic(&size, rng, 6000);
+        flood(&size, rng);
+    });
+}
+
+#[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_are_noticed() {
+    mutants("responder_tiny", 6, |rng| {
         let size = Size::new(&config::TINY, "responder", rng);
         traffic(&size, rng, 6000);
         flood(&size, rng);

@@ -26,7 +26,7 @@ use hdl::config::{self, JOBS};
 use rand::Rng;
 use rand::seq::IteratorRandom;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::fields::{Steady, pack, set_control, unpack};
 use support::{Bench, Size, for_sizes, is_caught, rate};
 
@@ -2097,6 +2097,21 @@ fn puts_go_as_far_as_a_frame_tells_outcomes() {
 #[test]
 fn a_block_that_is_broken_is_noticed() {
     breaks("send_queues_tiny", 30, |rng| {
+        let size = Size::new(&config::TINY, "send_queues", rng);
+        put_behind_a_cancel(&size, rng);
+        puts_fill_the_window(&size, rng);
+        get_behind_a_window(&size, rng);
+        put_behind_waiting_progress(&size, rng);
+        silence(&size, rng);
+        owed_answers(&size, rng);
+        traffic(&size, rng, 10_000, Break::None).for_each(drop);
+    });
+}
+
+#[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_are_noticed() {
+    mutants("send_queues_tiny", 4, |rng| {
         let size = Size::new(&config::TINY, "send_queues", rng);
         put_behind_a_cancel(&size, rng);
         puts_fill_the_window(&size, rng);

@@ -14,7 +14,7 @@ use card_model::ShutOuts;
 use hdl::config::TINY;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::{Bench, for_seeds};
 
 /// Cycles from a question of a peer to the answer, or to Regions, at most; and until a refusal is counted.
@@ -418,6 +418,14 @@ fn who_is_refused_too_often_is_denied_for_a_while_and_nobody_else() {
 #[test]
 fn each_broken_contract_is_noticed() {
     breaks("shut_out", 6, |rng| {
+        denies(rng);
+    });
+}
+
+#[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_are_noticed() {
+    mutants("shut_out", 6, |rng| {
         denies(rng);
     });
 }

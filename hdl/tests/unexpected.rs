@@ -632,6 +632,7 @@ fn each_broken_contract_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn the_comparison_notices_most_mutants() {
     mutants("unexpected_tiny", 1, |rng| {
         mixed(&TINY, rng, 3000);

@@ -156,7 +156,7 @@ fn main() -> ExitCode {
 /// The recording that the demonstration replays: LULESH on 8 ranks.
 const DEMO_TRACE: &str = "traces/lulesh-8.csv.zst";
 
-/// Models that only the tests that take long want.
+/// Models that only the tests that take long want, beside the variants with mutants.
 const MODELS_OF_LONG_TESTS: [&str; 1] = ["lists_wide"];
 
 /// What a test wants a waveform of.
@@ -252,7 +252,8 @@ fn task(task: Task) -> Result<()> {
             if long {
                 before = driver::run(&tools, cores())?;
                 prove::run(&[], true, cores())?;
-                let long = MODELS_OF_LONG_TESTS.map(String::from);
+                let mut long = mutants::variants()?;
+                long.extend(MODELS_OF_LONG_TESTS.map(String::from));
                 models::run(&tools, &long, false, cores())?;
             }
             let traced = TRACED_IN_TESTS.map(String::from);

@@ -45,15 +45,27 @@ pub enum Class {
     Synthesis,
     /// Wrong on purpose, for a test to notice, and never synthesised.
     Broken,
+    /// The same, for tests that take long: simulated only if somebody asks for it by name.
+    Mutants,
 }
 
 impl Class {
     /// How much g++ is to do for what each evaluation runs.
     pub fn effort(self) -> Effort {
         match self {
-            Class::Test | Class::Synthesis | Class::Broken => Effort::Little,
+            Class::Test | Class::Synthesis | Class::Broken | Class::Mutants => Effort::Little,
             Class::Long | Class::Card | Class::Bench => Effort::Trained,
         }
+    }
+
+    /// Whether all models have it among them, if none is named.
+    fn is_everyday(self) -> bool {
+        !matches!(self, Class::Bench | Class::Synthesis | Class::Mutants)
+    }
+
+    /// Whether it is a design, and not one that is wrong on purpose.
+    pub fn is_sound(self) -> bool {
+        !matches!(self, Class::Broken | Class::Mutants)
     }
 }
 
@@ -216,7 +228,7 @@ fn inputs(names: &[String]) -> Result<Vec<Input>> {
         }
         let unnamed = names.is_empty();
         for top in tops(&out, &wanted)? {
-            if unnamed && matches!(top.class, Class::Bench | Class::Synthesis) {
+            if unnamed && !top.class.is_everyday() {
                 continue;
             }
             let file = out.join(format!("{}.sv", top.name));

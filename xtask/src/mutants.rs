@@ -16,6 +16,7 @@ use std::io::ErrorKind;
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
+use crate::models::Class;
 use crate::{book, models, paths, run, setup};
 
 /// The line before a score on a page, with the models that it is of.
@@ -43,7 +44,7 @@ fn hash(text: &[u8]) -> String {
     digest.iter().take(8).map(|b| format!("{b:02x}")).collect()
 }
 
-/// Runs the tests of mutants, or of those of some models, and writes what they say on the pages of the blocks; with `kept` only what
+/// Runs the tests of mutants, which are among those that take long, or of those of some models, and writes what they say on the pages of the blocks; with `kept` only what
 /// they said last, by `cargo xtask test --long` for one. Only the program `test` of `hdl/tests` is built and run, if it is named.
 ///
 /// # Errors
@@ -63,11 +64,7 @@ pub fn run(kept: bool, models: &[String], test: Option<&str>, jobs: usize) -> Re
         }
     }
     let variants: Vec<String> = match models {
-        [] => {
-            let tops = models::tops(&paths::target().join("tops"), &[])?;
-            let names = tops.into_iter().map(|top| top.name);
-            names.filter(|name| name.ends_with("_mutants")).collect()
-        }
+        [] => variants()?,
         named => named.iter().map(|name| variant(name)).collect(),
     };
     models::run(&setup::run()?, &variants, false, jobs)?;
@@ -79,7 +76,8 @@ pub fn run(kept: bool, models: &[String], test: Option<&str>, jobs: usize) -> Re
         Some(test) => cargo.args(["--test", test]),
         None => cargo.arg("--tests"),
     };
-    cargo.args(["--", "mutants"]);
+    // They take long, so each is marked as ignored.
+    cargo.args(["--", "--include-ignored", "mutants"]);
     let status = cargo.status().with_context(|| run::shown(&cargo))?;
     if !status.success() {
         bail!("the tests of mutants failed");
@@ -108,6 +106,16 @@ fn told(model: &str, score: &Score) -> String {
         let _ = write!(text, "\n  {survivor}");
     }
     text
+}
+
+/// All variants with mutants.
+///
+/// # Errors
+/// If the gates can't be printed.
+pub fn variants() -> Result<Vec<String>> {
+    let tops = models::tops(&paths::target().join("tops"), &[])?;
+    let variants = tops.into_iter().filter(|top| top.class == Class::Mutants);
+    Ok(variants.map(|top| top.name).collect())
 }
 
 /// The variant of a model that has its mutants.

@@ -160,7 +160,7 @@ pub fn prepare(names: &[String]) -> Result<Vec<Prepared>> {
             digest,
         })
     };
-    let whole = tops.into_iter().filter(|top| top.class != Class::Broken);
+    let whole = tops.into_iter().filter(|top| top.class.is_sound());
     whole.map(prepare).collect()
 }
 

@@ -43,6 +43,17 @@ pub fn tops() -> Vec<Top> {
         Top::broken("delivery_bench_scarce_broken", breaks::delivery, || {
             DeliveryBench::new(&SCARCE)
         }),
+        // Of the rooms that decide, which have no test of their own.
+        Top::mutants_of(
+            "delivery_bench_scarce_mutants",
+            |options| {
+                options
+                    .mutants_of::<admit::Admit>()
+                    .mutants_of::<answer::Answer>()
+                    .mutants_of::<multis::Multis>()
+            },
+            || DeliveryBench::new(&SCARCE),
+        ),
         Top::of("copies", Class::Test, Copies::default),
         Top::broken("copies_broken", breaks::copies, Copies::default),
         Top::mutants("copies_mutants", Copies::default),
@@ -76,5 +87,6 @@ pub fn tops() -> Vec<Top> {
             send_queues::breaks::send_queues,
             || SendQueues::new(&TINY),
         ),
+        Top::mutants("send_queues_tiny_mutants", || SendQueues::new(&TINY)),
     ]
 }

@@ -79,16 +79,19 @@ pub fn tops() -> Vec<Top> {
         Top::broken("receive_tiny_broken", breaks::receive, || {
             Receive::new(&TINY)
         }),
+        Top::mutants("receive_tiny_mutants", || Receive::new(&TINY)),
         Top::broken("gather_broken", breaks::gather, Gather::default),
         Top::mutants("gather_mutants", Gather::default),
         Top::broken("responder_tiny_broken", breaks::responder, || {
             Responder::new(&TINY)
         }),
+        Top::mutants("responder_tiny_mutants", || Responder::new(&TINY)),
         Top::broken("framer_tiny_broken", breaks::framer, || Framer::new(&TINY)),
         Top::mutants("framer_tiny_mutants", || Framer::new(&TINY)),
         Top::broken("acknowledge_tiny_broken", breaks::acknowledge, || {
             Acknowledge::new(&TINY)
         }),
+        Top::mutants("acknowledge_tiny_mutants", || Acknowledge::new(&TINY)),
         Top::broken("faults_tiny_broken", breaks::faults, || Faults::new(&TINY)),
         Top::broken("link_bench_tiny_broken", breaks::any_link_bench, || {
             LinkBench::new(&TINY)

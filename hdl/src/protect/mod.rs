@@ -40,13 +40,17 @@ pub fn tops() -> Vec<Top> {
         Top::broken("regions_tiny_broken", breaks::regions, || {
             Regions::new(&TINY)
         }),
+        Top::mutants("regions_tiny_mutants", || Regions::new(&TINY)),
         Top::broken("fence_broken", breaks::fence, Fence::default),
         Top::mutants("fence_mutants", Fence::default),
         Top::broken("mint_tiny_broken", breaks::mint, || Mint::new(&TINY)),
         Top::broken("refusals_broken", breaks::refusals, Refusals::default),
+        Top::mutants("refusals_mutants", Refusals::default),
         Top::broken("peer_refusals_broken", breaks::peer_refusals, || {
             PeerRefusals::new(&TINY)
         }),
+        Top::mutants("peer_refusals_mutants", || PeerRefusals::new(&TINY)),
         Top::broken("shut_out_broken", breaks::shut_out, || ShutOut::new(&TINY)),
+        Top::mutants("shut_out_mutants", || ShutOut::new(&TINY)),
     ]
 }

@@ -102,7 +102,7 @@ impl Break {
     #[track_caller]
     fn add<B: ?Sized>(mut self, signal: &str, value: &str, when: Option<String>) -> Self {
         self.forces.push(Force {
-            block: names::base(&names::flatten(std::any::type_name::<B>())).to_string(),
+            block: names::type_of::<B>(),
             signal: signal.to_string(),
             value: value.to_string(),
             when,

@@ -90,6 +90,8 @@ pub struct Options {
     pub breaks: Vec<Break>,
     /// Whether an input of the top picks a mutant. Not with `breaks`.
     pub mutants: bool,
+    /// Types of the blocks that have mutants, without their parameters; all if there is none.
+    pub mutants_of: Vec<String>,
 }
 
 impl Options {
@@ -117,6 +119,12 @@ impl Options {
             mutants: true,
             ..self
         }
+    }
+
+    /// The same with an input that picks one of the mutants of blocks of type `B`, or of those that were named before.
+    pub fn mutants_of<B: ?Sized>(mut self) -> Self {
+        self.mutants_of.push(names::type_of::<B>());
+        self.mutants()
     }
 
     /// The same with another grouping.
@@ -170,7 +178,7 @@ pub fn generate(top: &dyn Block, options: &Options) -> Result<Design, PrintError
     let mut picks: Vec<String> = options.breaks.iter().map(|b| b.name.to_string()).collect();
     if options.mutants {
         assert!(picks.is_empty(), "either breaks or mutants");
-        picks = mutants::place(&mut modules)?;
+        picks = mutants::place(&mut modules, &options.mutants_of)?;
     }
     breaks::thread(&mut modules)?;
     let last = modules.len() - 1;

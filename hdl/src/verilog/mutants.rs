@@ -21,16 +21,23 @@ use super::lower;
 use rust_hdl::prelude::Verilog;
 use std::collections::{BTreeMap, HashMap};
 
-/// Finds the places in all modules, numbers them, and notes the numbers in the modules. Returns the names, the first is
-/// that of number 1.
-pub(crate) fn place(modules: &mut [Module]) -> Result<Vec<String>, PrintError> {
+/// Finds the places in all modules, or in those of some types, numbers them, and notes the numbers in the modules. Returns the names, the
+/// first is that of number 1.
+pub(crate) fn place(modules: &mut [Module], types: &[String]) -> Result<Vec<String>, PrintError> {
     let mut names: Vec<String> = vec![];
     let mut known: HashMap<(String, Vec<String>), usize> = HashMap::new();
+    let mut absent = types.to_vec();
     for id in 0..modules.len() {
         let module = &mut modules[id];
         if module.known.is_some() || !matches!(module.code, Verilog::Combinatorial(_)) {
             continue;
         }
+        let title = module.title.as_deref().unwrap_or(&module.path);
+        let title = super::names::base(title).to_string();
+        if !types.is_empty() && !types.contains(&title) {
+            continue;
+        }
+        absent.retain(|of| *of != title);
         module.mutable = true;
         let mut sites = lower::lower(module)?.sites;
         let resets = resets(modules, id);
@@ -40,8 +47,6 @@ pub(crate) fn place(modules: &mut [Module]) -> Result<Vec<String>, PrintError> {
                 .map(|name| format!("{name}: reset is another")),
         );
         let module = &mut modules[id];
-        let title = module.title.as_deref().unwrap_or(&module.path);
-        let title = super::names::base(title).to_string();
         // Blocks of one type are wrong in the same way at the same time.
         let first = *known
             .entry((title.clone(), sites.clone()))
@@ -59,6 +64,11 @@ pub(crate) fn place(modules: &mut [Module]) -> Result<Vec<String>, PrintError> {
             }
         }
     }
+    assert!(
+        absent.is_empty(),
+        "no block is a {}",
+        absent.join(", nor a ")
+    );
     Ok(names)
 }
 

@@ -101,6 +101,11 @@ pub(crate) fn flatten(type_name: &str) -> String {
         .join("_")
 }
 
+/// Name of a type without its parameters, as blocks of it are called.
+pub(crate) fn type_of<T: ?Sized>() -> String {
+    base(&flatten(std::any::type_name::<T>())).to_string()
+}
+
 /// `wanted`, or with a number behind it if `taken` has it already.
 pub(crate) fn unique(wanted: &str, taken: &mut HashMap<String, usize>) -> String {
     let mut name = wanted.to_string();

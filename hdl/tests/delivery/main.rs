@@ -23,7 +23,7 @@ use card_model::Break;
 use hdl::config::{ECP5, SCARCE};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::{Bench, Size, for_size};
 use world::{Control, Mood, World};
 
@@ -308,6 +308,20 @@ fn each_break_of_the_gates_is_noticed() {
         revoke(World::new(&size, rng));
         gets_at_the_end(&size, rng);
         life(&size, rng, 20_000);
+    });
+}
+
+#[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_of_the_rooms_that_decide_are_noticed() {
+    mutants("delivery_bench_scarce", 1, |rng| {
+        let size = Size::new(&SCARCE, BENCH, rng);
+        flood(&size, rng);
+        background(&size, rng);
+        lost(&size, rng);
+        revoke(World::new(&size, rng));
+        gets_at_the_end(&size, rng);
+        life(&size, rng, 10_000);
     });
 }
 

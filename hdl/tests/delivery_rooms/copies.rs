@@ -128,6 +128,7 @@ fn copies_that_are_broken_are_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_copies_are_noticed() {
     mutants("copies", 1, |rng| {
         ahead(rng);

@@ -272,6 +272,7 @@ fn a_ledger_that_is_broken_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_a_ledger_are_noticed() {
     mutants("ledger", 2, random);
 }

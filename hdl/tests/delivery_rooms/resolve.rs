@@ -365,6 +365,7 @@ fn resolve_that_is_broken_is_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_resolve_are_noticed() {
     mutants("resolve_tiny", 1, random);
 }

@@ -185,6 +185,7 @@ fn broken_rules_of_the_model_are_noticed() {
 }
 
 #[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_rules_are_noticed() {
     mutants("rules_tiny", 2, |rng| random(&tiny(rng), rng));
 }

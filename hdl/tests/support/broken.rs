@@ -4,7 +4,7 @@
 //!   test ──► Bench::open("prim_skid")            the sound model
 //!   breaks("prim_skid", test)                    for each break: the same test, and the same call opens
 //!                                                prim_skid_broken with the break picked
-//!   mutants("prim_skid", test)                   likewise prim_skid_mutants, and a sample of its mutants
+//!   mutants("prim_skid", test)                   likewise prim_skid_mutants, and its mutants; not every day, it takes long
 //! ```
 
 use std::cell::{Cell, RefCell};
@@ -157,14 +157,14 @@ fn all_noticed(model: &str, seeds: u64, test: &dyn Fn(u64)) {
     assert!(!names.is_empty() && unnoticed.is_empty(), "{unnoticed:?}");
 }
 
-/// Mutants of a block that its everyday test tries.
+/// Mutants of a block that are tried where no score is asked for.
 const SAMPLE: usize = 24;
 /// Mutants that a long run tries at most: the tests of the largest blocks would take hours with all.
 const MOST: usize = 500;
 /// Which those are.
 const SEED: u64 = 17;
 
-/// Counts which mutants of `MODEL_mutants` the `test` notices that passes on `model` as it is: of a fixed sample, a
+/// Counts which mutants of `MODEL_mutants` the `test` notices that passes on `model` as it is: of a fixed sample, of all or a
 /// larger one if `POSTHORN_MUTANTS` names a folder, where the score then goes, with the text that it is of. With
 /// `POSTHORN_MUTANTS_OF` only the models named there are tried. A mutant that nobody can tell from the block survives
 /// rightly, so a score is told and no more is asked than that most are noticed.
