@@ -100,15 +100,17 @@ struct Pair {
     control: u32,
     /// The first request that the wire has lost, to which the peer hasn't gone back.
     lost: Option<u32>,
+    /// A frame that ends it was the last one: there may be another, which comes too late.
+    ends: bool,
 }
 
 impl Pair {
-    /// Number of the request that comes next. Some are lost; those behind come until the peer goes back, and what it sends again may be lost again.
+    /// Number of the request that comes next. Some are lost, at times several at once; those behind come until the peer goes back, and what it sends again may be lost again.
     fn next_request(&mut self, rng: &mut ChaCha8Rng) -> u32 {
         match self.lost {
             None if rng.random_bool(0.05) => {
                 self.lost = Some(self.requests);
-                self.requests = self.requests.wrapping_add(1);
+                self.requests = self.requests.wrapping_add(rng.random_range(1..4));
             }
             Some(lost) if rng.random_bool(0.3) => {
                 self.requests = lost;
@@ -310,6 +312,10 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
     if pairs[index].failed || pairs[index].setup.is_none() {
         index = size.pair(rng); // Rarely on such a pair.
     }
+    if let Some(ended) = pairs.iter().position(|pair| pair.ends) {
+        pairs[ended].ends = false;
+        index = if rng.random_bool(0.7) { ended } else { index };
+    }
     let pair = &mut pairs[index];
     let s = pair.setup.unwrap_or_default();
     let frame_type = match rng.random_range(0..100) {
@@ -323,6 +329,7 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
         45..60 => FrameType::GetAnswer,
         _ => FrameType::Eager,
     };
+    pair.ends = [FrameType::PairFailed, FrameType::PairClosed].contains(&frame_type);
     let refuses = frame_type == FrameType::GetAnswer && rng.random_bool(0.2);
     let carries = [FrameType::Eager, FrameType::Put, FrameType::GetAnswer].contains(&frame_type);
     let length = match (frame_type, rng.random_range(0..4)) {
@@ -434,7 +441,9 @@ fn hostile(size: &Size, rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8
         0 => h.ethertype ^= flip16(rng),
         1 => h.version ^= 1 << rng.random_range(0..8),
         2 => h.frame_type = rng.random(),
-        3 => h.destination_pair = rng.random(),
+        3 if rng.random() => h.destination_pair = rng.random(),
+        // Beyond the table, where low bits alone would name a pair.
+        3 => h.destination_pair += size.config.pairs as u16,
         4 => h.destination_pair = size.pair(rng) as u16,
         5 => h.destination_endpoint ^= flip16(rng),
         6 => h.source_endpoint ^= flip16(rng),
@@ -512,13 +521,19 @@ fn frames(
         });
         let likely = if unfit.is_some() { 0.7 } else { 0.01 };
         if control.is_none() && sending.is_empty() && rng.random_bool(likely) {
-            let index = unfit.unwrap_or_else(|| size.pair(rng));
+            let mut index = unfit.unwrap_or_else(|| size.pair(rng));
             let operation = match rng.random_range(0..8) {
-                0 if unfit.is_none() => Some(Operation::PairClear),
-                1..6 if unfit.is_none() => Some(Operation::PairRead),
-                _ => Some(Operation::PairSet),
+                0 if unfit.is_none() => Operation::PairClear,
+                1..6 if unfit.is_none() => Operation::PairRead,
+                6 => Operation::PairRead,
+                _ => Operation::PairSet,
             };
-            control = operation.map(|operation| (operation, index, random_setup(rng, index)));
+            let setup = random_setup(rng, index);
+            if unfit.is_none() && rng.random_bool(0.1) {
+                // Beyond the table, where low bits alone would name a pair: nothing changes.
+                index += size.config.pairs;
+            }
+            control = Some((operation, index, setup));
         }
         // Frames.
         let begins = sending.is_empty() && sent < total && control.is_none();
@@ -693,7 +708,15 @@ fn frames(
             && bench.is("control_ready")
         {
             match operation {
+                Operation::PairRead if index >= pairs.len() => {
+                    assert_eq!(bench.get_wide::<2>("control_result"), [0; 2]);
+                }
+                _ if index >= pairs.len() => {}
                 Operation::PairSet => {
+                    // What its frames said is told before, lest it concern the next connection.
+                    let told = expected.progress.iter().map(|told| told[0]);
+                    let mut told = told.chain(expected.faults.iter().map(|fault| fault[0]));
+                    assert!(told.all(|pair| pair != index as u64), "cycle {cycle}");
                     expected.set(index as u16, Some(setup));
                     pairs[index] = Pair {
                         setup: Some(setup),

@@ -6,7 +6,7 @@ mod support;
 
 use abi::event::{Cause, NO_PAIR, Refusal};
 use abi::times::REFUSAL_INTERVAL;
-use bits::pack;
+use bits::{pack, unpack};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::broken::{breaks, mutants};
@@ -63,6 +63,32 @@ fn refuses(rng: &mut ChaCha8Rng) {
     assert!((3..=4).contains(&events), "{events} events");
 }
 
+/// Others tell events for so long that more is refused than the count can say.
+fn ends_at_the_largest(_: &mut ChaCha8Rng) {
+    let mut bench = Bench::open("refusals");
+    bench.set("refused_valid", true);
+    bench.set("others_tell", true);
+    bench.model.steps(u64::from(u16::MAX) + 5);
+    bench.set("refused_valid", false);
+    bench.set("others_tell", false);
+    bench.eval();
+    assert!(bench.is("told_valid"));
+    let info = unpack(&bench.get_wide::<2>("told"), [8, 8, 16, 64])[3];
+    assert_eq!(
+        info,
+        Refusal {
+            count: u16::MAX,
+            ..Refusal::default()
+        }
+        .to_info()
+    );
+}
+
+#[test]
+fn a_count_ends_at_its_largest_number() {
+    for_seeds(1, ends_at_the_largest);
+}
+
 /// As it broke: the processor wasn't told of a refusal at all. With one event for each, a process that asks for what it may not have would fill the
 /// queue in which the failures of pairs come.
 #[test]
@@ -78,5 +104,8 @@ fn each_broken_contract_is_noticed() {
 #[test]
 #[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_are_noticed() {
-    mutants("refusals", 2, refuses);
+    mutants("refusals", 2, |rng| {
+        refuses(rng);
+        ends_at_the_largest(rng);
+    });
 }

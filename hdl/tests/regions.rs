@@ -315,7 +315,8 @@ struct Change {
 
 impl Change {
     fn next(rng: &mut ChaCha8Rng, size: &Size, model: &Regions, granted: &mut Granted) -> Self {
-        let mut data = [0; 5];
+        // What an operation doesn't read may be anything, such as a region where one is cleared.
+        let mut data: [u64; 5] = rng.random();
         let mut put = |words: &[u64]| data[..words.len()].copy_from_slice(words);
         let (operation, index) = match rng.random_range(0..30) {
             // Sometimes beyond the table, which changes nothing.
@@ -323,10 +324,11 @@ impl Change {
                 put(&region(rng).to_words());
                 (Operation::RegionSet, place(rng, size.config.regions as u16))
             }
-            4 => (
-                Operation::RegionClear,
-                place(rng, size.config.regions as u16),
-            ),
+            4 => {
+                put(&region(rng).to_words());
+                let place = place(rng, size.config.regions as u16);
+                (Operation::RegionClear, place)
+            }
             5..16 => {
                 let (row, setup) = granted.next(rng, size, model);
                 put(&setup.to_words());
@@ -374,6 +376,17 @@ impl Change {
             operation,
             index,
             data,
+        }
+    }
+
+    /// What may follow when a pair has ended: it is connected anew, or its peer is revoked all the same.
+    fn after_an_end(rng: &mut ChaCha8Rng, pair: u16) -> Self {
+        match rng.random() {
+            true => Self::of(Operation::PairSet, pair),
+            false => Self {
+                data: rng.random(),
+                ..Self::of(Operation::SenderRevoke, pair)
+            },
         }
     }
 
@@ -428,6 +441,9 @@ struct Due {
     ticket: Vec<u64>,
 }
 
+/// Cycles in which a change is made: what is under way is answered, and a pair may fail before.
+const CHANGED_WITHIN: u64 = 40;
+
 /// Random queries of all clients while the tables change and pairs fail, held to the model, which is broken on purpose.
 fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
     let mut bench = open(size);
@@ -444,6 +460,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
         .map(|pair| Change::of(Operation::PairSet, pair))
         .collect();
     let mut control: Option<Change> = None;
+    let mut waits_since = 0;
     let mut fault: Option<u16> = None;
     let mut offered: [Option<Asked>; 3] = [None; 3];
     let mut asked: VecDeque<Due> = VecDeque::new();
@@ -462,9 +479,15 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
         bench.set("tick", tick);
         if control.is_none() && !first.is_empty() {
             control = first.pop();
+            waits_since = cycle;
         } else if control.is_none() && rng.random_bool(0.03) {
             control = Some(Change::next(rng, size, &model, &mut granted));
+            waits_since = cycle;
         }
+        assert!(
+            control.is_none() || cycle < waits_since + CHANGED_WITHIN,
+            "{control:?} waits, cycle {cycle}"
+        );
         bench.set("control_valid", control.is_some());
         if let Some(change) = control {
             let mut fields = vec![
@@ -474,7 +497,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
             fields.extend(change.data.map(|word| (word, 64)));
             bench.set_wide("control", &pack(&fields));
         }
-        if fault.is_none() && rng.random_bool(0.0005) {
+        if fault.is_none() && rng.random_bool(0.002) {
             fault = Some(pair(rng, size));
         }
         bench.set("fault_valid", fault.is_some());
@@ -637,6 +660,10 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
             queries == 1 || !asks || control.is_some() || fault.is_some() || peer_waits,
             "cycle {cycle}"
         );
+        let ended = match made {
+            Some(change) if change.operation == Operation::PairClear => Some(change.index),
+            _ => failed,
+        };
         if let Some(change) = made {
             change.make(&mut model);
             control = None;
@@ -644,6 +671,9 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
         if let Some(pair) = failed {
             model.grants.close(pair);
             fault = None;
+        }
+        if let Some(pair) = ended.filter(|_| rng.random_bool(0.7)) {
+            first.push(Change::after_an_end(rng, pair));
         }
         ticks += u64::from(tick);
         model.grants.advance_to(ticks * u64::from(SHUT_OUT_TICK));

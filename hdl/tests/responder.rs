@@ -122,6 +122,7 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) {
     let mut questions: BTreeMap<(u16, u32), bool> = BTreeMap::new();
     let mut control: Option<(Operation, usize)> = None;
     let mut dropped = false;
+    let mut held_up = 0;
     let (mut query, mut refused) = (Steady::default(), Steady::default());
     let (mut answers, mut sends, mut room_cycles) = (0u64, 0u64, 0u64);
     let mut quiet = 0;
@@ -313,6 +314,13 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) {
             assert!(gathers.len() <= JOBS, "a job without room, cycle {cycle}");
             known_at = cycle + 2;
         }
+        // A pair that ends waits for what is undecided of it, and no send waits for that.
+        let waits = dropped && room && !bench.is("job_room");
+        held_up = if waits { held_up + 1 } else { 0 };
+        assert!(
+            held_up < 12,
+            "sends wait for the end of a pair, cycle {cycle}"
+        );
         // SendQueues looks for room again when Gather knows of what it gave.
         if bench.is("job_room")
             && send.is_none()
@@ -365,6 +373,7 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) {
         if bench.is("control_ready") {
             let (_, pair) = control.take().expect("only what is asked for is done");
             assert!(dropped, "pair {pair} isn't forgotten, cycle {cycle}");
+            dropped = false;
             questions.retain(|(of, _), _| usize::from(*of) != pair);
             let open = undecided.iter().any(|(_, of, _)| usize::from(*of) == pair);
             assert!(!open, "an answer of {pair} is undecided, cycle {cycle}");

@@ -81,9 +81,11 @@ impl Models {
         }
     }
 
-    /// A change, before which all that was told is counted.
+    /// A change, before which all that was told is counted, also what seemed to wait.
     fn change(&mut self, now: u64, change: impl Fn(&mut ShutOuts)) {
-        self.count_until(now);
+        for (told, pair) in self.recent.drain(..) {
+            self.counted.refused(pair, told.min(now));
+        }
         change(&mut self.all);
         change(&mut self.counted);
     }
@@ -126,6 +128,17 @@ fn refused(pair: u16, reason: RefusalReason, region: u32, offset: u64) -> Vec<u6
     ])
 }
 
+/// The pairs whose peers ask often: the ends of the table among them.
+const OFTEN: [u16; 3] = [0, 1, TINY.pairs as u16 - 1];
+
+/// One of them, or at times the first beyond the table, whose low bits name one of them.
+fn some_pair(rng: &mut ChaCha8Rng) -> u16 {
+    match rng.random_range(0..24) {
+        0 => TINY.pairs as u16 + rng.random_range(0..2),
+        _ => OFTEN[rng.random_range(0..3)],
+    }
+}
+
 /// Random questions of processes and of peers, few of whom are often refused, and their gets, while limits are chosen and read. How often two refusals
 /// were told while one question waited.
 fn denies(rng: &mut ChaCha8Rng) -> u32 {
@@ -158,7 +171,7 @@ fn denies(rng: &mut ChaCha8Rng) -> u32 {
     for now in 0..24 * tick {
         if control.is_none() && rng.random_bool(0.002) {
             let index = match rng.random_bool(0.8) {
-                true => rng.random_range(0..3),
+                true => OFTEN[rng.random_range(0..3)],
                 false => rng.random_range(0..pairs + 3),
             };
             let setup = ShutOutSetup {
@@ -189,7 +202,7 @@ fn denies(rng: &mut ChaCha8Rng) -> u32 {
         }
         if get.is_none() && rng.random_bool(gets_often) {
             get = Some(Get {
-                pair: rng.random_range(0..3),
+                pair: some_pair(rng),
                 offset: rng.random(),
                 since: now,
             });
@@ -213,7 +226,7 @@ fn denies(rng: &mut ChaCha8Rng) -> u32 {
             let remote = rng.random_bool(0.7);
             question = Some(Question {
                 remote,
-                pair: rng.random_range(0..3),
+                pair: some_pair(rng),
                 offset: rng.random(),
                 since: now,
                 passed: None,
@@ -229,7 +242,8 @@ fn denies(rng: &mut ChaCha8Rng) -> u32 {
         let answers = question.and_then(|question| question.passed);
         let answers = answers.filter(|(since, _)| since + LATENCY == now);
         bench.set("answer_valid", answers.is_some());
-        let right = answers.is_some_and(|(_, refuses)| !refuses);
+        // Without an answer, what stands there says nothing.
+        let right = answers.map_or(rng.random(), |(_, refuses)| !refuses);
         let place: u64 = rng.random();
         bench.set_wide("answer", &pack(&[(right.into(), 1), (place, 64)]));
         // Regions looks at one access of a peer at a time.
@@ -296,14 +310,18 @@ fn denies(rng: &mut ChaCha8Rng) -> u32 {
                 question = None;
                 denies_now = true;
             } else if passes {
-                assert!(!asked.remote || !surely, "looked up in cycle {now}");
+                assert!(
+                    !asked.remote || !surely,
+                    "{} looked up in cycle {now}",
+                    asked.pair
+                );
                 assert_eq!(bench.get_wide::<5>("passed").to_vec(), words(&asked));
                 if taken {
                     assert!(takes);
                     let refuses = rng.random_bool(0.5);
                     let of_peer = asked.remote && !still;
-                    let index = usize::from(asked.pair);
-                    if of_peer && std::mem::take(&mut was_out[index]) {
+                    let was_out = was_out.get_mut(usize::from(asked.pair));
+                    if of_peer && was_out.is_some_and(std::mem::take) {
                         allowed_again += 1;
                     }
                     question = Some(Question {
