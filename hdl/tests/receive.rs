@@ -105,7 +105,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Number of the request that comes next. Some are lost, at times several at once; those behind come until the peer goes back, and what it sends again may be lost again.
+    /// Number of the request that comes next. Some are lost, at times several at once; those behind come until the peer goes back, and what it
+    /// sends again may be lost again.
     fn next_request(&mut self, rng: &mut ChaCha8Rng) -> u32 {
         match self.lost {
             None if rng.random_bool(0.05) => {
@@ -456,7 +457,8 @@ fn hostile(size: &Size, rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8
         13 => h.message_length = h.message_length.wrapping_add(1 << rng.random_range(0..40)),
         14 => body.resize(EAGER_MAX + rng.random_range(1..600), 0x5a),
         19 => h.flags ^= 1 << rng.random_range(0..8),
-        15 | 17 => h.sequence = h.sequence.wrapping_sub(rng.random_range(1..1 << 20)),
+        15 => h.sequence = h.sequence.wrapping_sub(rng.random_range(1..1 << 20)),
+        17 => h.sequence = h.sequence.wrapping_sub(rng.random_range(1..3)),
         16 | 18 => {
             h.sequence = h
                 .sequence
@@ -519,7 +521,7 @@ fn frames(
             let under_way = asked.contains(p) || fault == Some(*p);
             !under_way && (pairs[*p].setup.is_none() || pairs[*p].failed)
         });
-        let likely = if unfit.is_some() { 0.7 } else { 0.01 };
+        let likely = if unfit.is_some() { 0.7 } else { 0.03 };
         if control.is_none() && sending.is_empty() && rng.random_bool(likely) {
             let mut index = unfit.unwrap_or_else(|| size.pair(rng));
             let operation = match rng.random_range(0..8) {

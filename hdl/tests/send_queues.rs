@@ -949,6 +949,8 @@ fn traffic(
     let stopped = stopped..stopped + [0, 5000, 12_000][rng.random_range(0..3)];
     // The block offers a mark that was looked at.
     let mut marking = false;
+    // The pair that was counted as one that asks, until its question is on offer.
+    let mut counted_ask: Option<usize> = None;
     let mut send: Option<Send> = None;
     let mut requests = 0;
     let (mut released, mut invalid) = (0, 0);
@@ -1355,7 +1357,11 @@ fn traffic(
         if valid && !marking {
             marking = true;
             match (ask, misses) {
-                (1, 0) => model.ask(pair, cycle),
+                (1, 0) => {
+                    let counted = counted_ask.take();
+                    assert_eq!(counted, Some(pair), "who asks is counted, cycle {cycle}");
+                    model.ask(pair, cycle);
+                }
                 (0, misses) => {
                     let reason = [Reason::Answer, Reason::Gap][misses as usize];
                     assert_eq!(model.answers.pop_front(), Some((pair, reason)));
@@ -1381,6 +1387,7 @@ fn traffic(
                 dry.contains(&counted),
                 "pair {counted} has nothing to ask in cycle {cycle}"
             );
+            counted_ask = Some(counted);
         }
         if bench.is("progress_ready") {
             let mut told = progress.take().expect("only what is offered");

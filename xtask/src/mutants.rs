@@ -44,8 +44,8 @@ fn hash(text: &[u8]) -> String {
     digest.iter().take(8).map(|b| format!("{b:02x}")).collect()
 }
 
-/// Runs the tests of mutants, which are among those that take long, or of those of some models, and writes what they say on the pages of the blocks; with `kept` only what
-/// they said last, by `cargo xtask test --long` for one. Only the program `test` of `hdl/tests` is built and run, if it is named.
+/// Runs the tests of mutants, which are among those that take long, or of those of some models, and writes what they say on the pages of the
+/// blocks; with `kept` only what they said last, by `cargo xtask test --long` for one. Only the program `test` of `hdl/tests` is built and run, if it is named.
 ///
 /// # Errors
 /// If a model can't be built, a test fails, or no test counts the mutants of a model that is named.
