@@ -39,8 +39,11 @@ impl Entry {
     fn random(rng: &mut ChaCha8Rng) -> Self {
         let mut ending = Ending::random(rng, 8);
         if rng.random_bool(0.1) {
-            // What says nothing at all.
-            ending = Ending::default();
+            // What says nothing at all, as a mark.
+            ending = Ending {
+                marks: ending.marks,
+                ..Ending::default()
+            };
         }
         Entry {
             writes: rng.random(),
@@ -220,6 +223,7 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
         let current = unsaid.last().map_or(entries.len(), |(n, _)| *n);
         let holds = current < source.given;
         assert!(!holds || !bench.is("empty"), "it says that it is empty");
+        assert!(!bench.is("marked") || bench.is("ended"), "nothing ends");
         for said in said.into_iter().flatten() {
             let (n, expected) = unsaid.pop().expect("nothing more has to be said");
             assert_eq!(said, expected, "of entry {n}: {:?}", entries[n]);
@@ -231,6 +235,9 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
             // and before anything is said of it.
             let up_to_it = guarded.partition_point(|guarded| *guarded <= n);
             assert_eq!(ended, up_to_it, "accesses that have ended at entry {n}");
+            if said == Said::Ended {
+                assert_eq!(bench.is("marked"), entries[n].ending.marks, "entry {n}");
+            }
             if matches!(said, Said::Settle(_)) && !at_once {
                 settles = Some(entries[n].stays);
             }

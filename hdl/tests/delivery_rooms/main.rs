@@ -58,6 +58,7 @@ struct Ending {
     asks: bool,
     answers: bool,
     number: u64,
+    marks: bool,
 }
 
 impl Ending {
@@ -86,6 +87,7 @@ impl Ending {
             asks: rng.random_bool(0.2),
             answers: rng.random_bool(0.2),
             number: rng.random::<u32>().into(),
+            marks: rng.random_bool(0.2),
         }
     }
 
@@ -113,6 +115,7 @@ impl Ending {
             (self.asks.into(), 1),
             (self.answers.into(), 1),
             (self.number, 32),
+            (self.marks.into(), 1),
         ]
     }
 }
