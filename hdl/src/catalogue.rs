@@ -23,7 +23,11 @@ pub fn tops() -> Vec<Top> {
 
 /// All proofs.
 pub fn proofs() -> Vec<Proof> {
-    crate::matching::proof::proofs()
+    let rooms = [
+        crate::matching::proof::proofs(),
+        crate::envelope::proof::proofs(),
+    ];
+    rooms.into_iter().flatten().collect()
 }
 
 /// Stack of the thread that prints: a whole card, which is made in one place, has more than a test's thread has.

@@ -12,6 +12,7 @@ mod filling;
 pub(crate) mod ledger;
 mod multis;
 mod posts;
+pub mod proof;
 mod resolve;
 mod rules;
 pub mod send_queues;
