@@ -25,6 +25,7 @@ pub fn tops() -> Vec<Top> {
 pub fn proofs() -> Vec<Proof> {
     let rooms = [
         crate::matching::proof::proofs(),
+        crate::protect::proof::proofs(),
         crate::envelope::proof::proofs(),
     ];
     rooms.into_iter().flatten().collect()

@@ -33,6 +33,8 @@ pub struct Proof {
     pub method: Method,
     /// Checks that are taken for granted.
     pub assumed: &'static [&'static str],
+    /// Memories give any words, for a proof by induction or a bounded one that has no use for what is in them, or assumes it.
+    pub free_memories: bool,
     /// With each of which the proof has to fail.
     pub breaks: Vec<Break>,
     /// Ports that are constant, `PORT=NUMBER`: it is proved of each of these sets, one after the other. The broken block has
@@ -53,6 +55,7 @@ impl Proof {
             name,
             method,
             assumed: &[],
+            free_memories: false,
             breaks: vec![],
             cases: vec![vec![]],
             text: Box::new(move |breaks| {
@@ -66,6 +69,14 @@ impl Proof {
     /// The same with checks taken for granted.
     pub fn assuming(self, assumed: &'static [&'static str]) -> Self {
         Proof { assumed, ..self }
+    }
+
+    /// The same with memories that give any words.
+    pub fn with_free_memories(self) -> Self {
+        Proof {
+            free_memories: true,
+            ..self
+        }
     }
 
     /// The same, of each of these sets of constant ports.

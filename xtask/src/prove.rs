@@ -40,6 +40,8 @@ struct Proof {
     method: Method,
     cycles: u32,
     assumed: Vec<String>,
+    /// What is read of memories is anything.
+    free_memories: bool,
     /// Names of the breaks that it has to notice; their numbers count from 1.
     breaks: Vec<String>,
     /// Sets of constant ports, each a proof of its own.
@@ -206,8 +208,12 @@ fn prove(tools: &Tools, folder: &Path, job: &Job) -> Result<Verdict> {
     let assumed: String = job.proof.assumed.iter().fold(String::new(), |all, check| {
         all + &format!("chformal -assert2assume c:*{check}*; ")
     });
+    let memory = match job.proof.free_memories {
+        true => "memory -nomap; opt_clean; delete t:$mem_v2; setundef -undriven -anyseq",
+        false => "memory; opt_clean",
+    };
     let script = format!(
-        "{read}flatten; memory; opt_clean; async2sync; {assumed}chformal -lower; \
+        "{read}flatten; {memory}; async2sync; {assumed}chformal -lower; \
          chformal -assume -early; opt -full; formalff -clk2ff -ff2anyinit; opt_clean; check -assert; \
          write_smt2 -wires {model}.smt2",
         read = job.read()

@@ -63,8 +63,8 @@ impl From<Proof> for Item {
         Item {
             name: proof.name,
             entry: format!(
-                r#"{{"name": "{}", "method": "{method}", "cycles": {cycles}, "assumed": {:?}, "breaks": {:?}, "cases": {:?}}}"#,
-                proof.name, proof.assumed, names, proof.cases
+                r#"{{"name": "{}", "method": "{method}", "cycles": {cycles}, "assumed": {:?}, "free_memories": {}, "breaks": {:?}, "cases": {:?}}}"#,
+                proof.name, proof.assumed, proof.free_memories, names, proof.cases
             ),
             broken: (!proof.breaks.is_empty()).then_some(broken),
             text: Box::new(move || (proof.text)(&[])),

@@ -16,7 +16,7 @@
 //! | `PermissionSet` that takes away, `SenderRevoke` | of that pair |
 //! | others | none |
 
-use super::tickets::Tickets;
+use super::tickets::{Tickets, TicketsState};
 use crate::prelude::*;
 use crate::types::{AccessReport, ControlRequest, FenceSetup, PermissionSetup, Ticket};
 use abi::control::{COVER_PAIR, COVER_REGION, Operation};
@@ -43,6 +43,9 @@ pub struct Fence {
     /// Pulse: the oldest access of client `i` has ended.
     #[each(CLIENTS)]
     pub ends: Vec<Signal<In, Bit>>,
+    /// For a proof: the tickets of client `i`.
+    #[is(vec![])]
+    pub states: Vec<Signal<Out, TicketsState>>,
     #[each(CLIENTS, Tickets::default())]
     tickets: Vec<Tickets>,
     /// The tables have changed.
@@ -63,6 +66,21 @@ pub struct Fence {
     /// and is this one.
     found: Signal<Local, Ticket>,
     done: Signal<Local, Bit>,
+    #[is(0)]
+    _proved: usize,
+}
+
+impl Fence {
+    /// The same with the state of its tickets as outputs.
+    pub fn with_states(self) -> Self {
+        let tickets = self.tickets.into_iter().map(Tickets::with_state);
+        Self {
+            states: vec![Signal::default(); CLIENTS],
+            tickets: tickets.collect(),
+            _proved: CLIENTS,
+            ..self
+        }
+    }
 }
 
 #[block]
@@ -142,6 +160,9 @@ impl Logic for Fence {
         }
         if self.done.val() | self.withdrawn.val() {
             self.waits.d.next = false;
+        }
+        for i in 0..self._proved {
+            self.states[i].next = self.tickets[i].state[0].val();
         }
     }
 }

@@ -5,6 +5,7 @@ mod fence;
 mod grants;
 mod mint;
 mod peer_refusals;
+pub mod proof;
 mod refusals;
 mod regions;
 mod shut_out;

@@ -12,6 +12,11 @@
 //! cycle of `start`: what begins later is never looked at, and holds nothing up. It ends at the first that is covered, or at one that has ended, since then all
 //! older ones have.
 
+#![allow(
+    missing_docs,
+    reason = "the LogicStruct derive makes methods without documentation"
+)]
+
 use crate::config::JOBS;
 use crate::envelope::ledger::ENTRIES;
 use crate::prelude::*;
@@ -39,6 +44,27 @@ const _: () = assert!(
     "the kernel takes these bits"
 );
 
+/// What a proof sees of a `Tickets`: its registers, and the ticket that comes out of the ring.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct TicketsState {
+    /// Number of the next ticket.
+    pub next_number: Bits<6>,
+    /// Number of the oldest.
+    pub oldest_number: Bits<6>,
+    /// A ticket is compared.
+    pub looks: Bit,
+    /// A ticket has been found.
+    pub waits: Bit,
+    /// Its number.
+    pub at: Bits<6>,
+    /// The ticket found comes out of the ring,
+    pub shows: Bit,
+    /// and is told, since it hasn't ended.
+    pub tells: Bit,
+    /// With `looks` and with `shows`: the ticket.
+    pub ticket: Ticket,
+}
+
 /// The accesses of a client.
 #[block]
 pub struct Tickets {
@@ -58,6 +84,9 @@ pub struct Tickets {
     pub busy: Signal<Out, Bit>,
     /// The access that the wait is for. From the second cycle after it was found to the cycle of its end.
     pub found: Pulse<Out, Ticket>,
+    /// For a proof: the state.
+    #[is(vec![])]
+    pub state: Vec<Signal<Out, TicketsState>>,
     #[is(Ram::distributed(TICKETS))]
     ring: Ram<Ticket>,
     /// Numbers of the next ticket and of the oldest, modulo 2^6.
@@ -87,6 +116,19 @@ pub struct Tickets {
     has_begun: Check,
     #[is(Check::new("each_access_has_a_ticket"))]
     has_place: Check,
+    #[is(0)]
+    _proofs: usize,
+}
+
+impl Tickets {
+    /// The same with its state as an output.
+    pub fn with_state(self) -> Self {
+        Self {
+            state: vec![Signal::default()],
+            _proofs: 1,
+            ..self
+        }
+    }
 }
 
 #[block]
@@ -165,5 +207,17 @@ impl Logic for Tickets {
             self.shows.q.val() & !self.has_ended.val(),
             self.ticket.val()
         );
+        for k in 0..self._proofs {
+            self.state[k].next = TicketsState {
+                next_number: self.next.q.val(),
+                oldest_number: self.oldest.q.val(),
+                looks: self.looks.q.val(),
+                waits: self.waits.q.val(),
+                at: self.at.q.val(),
+                shows: self.shows.q.val(),
+                tells: self.found.valid.val(),
+                ticket: self.ticket.val(),
+            };
+        }
     }
 }
