@@ -3,18 +3,32 @@
 mod covers;
 mod fence;
 mod followed;
+mod gate;
+mod kept;
 mod tickets;
 
 use super::breaks;
 use crate::proofs::{Method, Proof};
 use crate::verilog::Break;
 use fence::FenceProof;
+use gate::{GateProof, narrow_ports};
 use tickets::TicketsProof;
 
 /// What is proved here.
 pub fn proofs() -> Vec<Proof> {
+    let regions = breaks::regions();
     let fence = breaks::fence();
     let broken = |names: &[&str]| Break::named(&fence, names);
+    let gate = [
+        "grant_not_needed",
+        "holder_not_checked",
+        "generation_not_checked",
+        "permission_for_ever",
+        "revokes_nobody",
+        "end_wraps",
+        "allows_silently",
+        "refuses_early",
+    ];
     let tickets = [
         "forgets_the_youngest",
         "looks_at_the_youngest",
@@ -50,5 +64,8 @@ pub fn proofs() -> Vec<Proof> {
                 "revocation_waits_for_nobody",
                 "another_region",
             ])),
+        Proof::of("gate", Method::Unrolled(40), GateProof::default)
+            .in_cases(vec![narrow_ports()])
+            .broken_by(Break::named(&regions, &gate)),
     ]
 }
