@@ -77,7 +77,7 @@ codes! {
         /// Gives the gates the key of the tags that they make: [`MintSetup`]; no index. Before, they make none.
         MintSet = 25,
         /// A grant that the gates make: [`GrantSetup`], of which the tag doesn't count; no index. They choose the row, one of [`minted_grants`], and the tag. The
-        /// result is the remote key, or 0 if none of these rows is free. The row is free again when the grant has ended with its one access, or is cleared.
+        /// result is the remote key, or 0 if none of these rows is free or there is no key of the tags. The row is free again when the grant has ended with its one access, or is cleared.
         GrantMint = 26,
         /// Chooses when the peer of a connected pair is shut out: [`ShutOutSetup`]; index is the pair. Its count of refusals starts anew, and it isn't shut out.
         ShutOutSet = 30,
@@ -157,9 +157,9 @@ constants! {
         GRANT_ANY_PEER: u8 = 1 << 2;
         /// Grants for which there is one that may be shared.
         GRANTS_PER_SHARED: u32 = 16;
-        /// Grants for which there is a row more, for those that the gates make,
+        /// Grants for which there is a row more, for those that the gates make.
         GRANTS_PER_MINTED: u32 = 8;
-        /// up to so many.
+        /// Rows for those that the gates make, at most.
         MAX_MINTED: u32 = 32;
     }
 }

@@ -270,8 +270,9 @@ impl Grants {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mint::Mint;
     use crate::regions::Regions;
-    use abi::control::{RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, RegionSetup};
+    use abi::control::{MintSetup, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, RegionSetup};
     use abi::key::remote_key;
 
     const TAG: u64 = 0xdead_beef_cafe;
@@ -446,6 +447,14 @@ mod tests {
         };
         forgotten.set(3, Some(next));
         expect("another region", forgotten.find_remote(&good), gone);
+        // Of 8 grants there is one row for those that the gates make.
+        let mut mint = Mint::new(8);
+        mint.break_on_purpose(broken);
+        mint.set_key(&MintSetup::default());
+        let key = mint.mint().expect("there are a row and a key");
+        mint.free(remote_key_index(key));
+        let again = mint.mint().map(|_| 0).ok_or(Refused::NoGrant);
+        expect("made anew", again, Ok(0));
         amiss.first().copied()
     }
 

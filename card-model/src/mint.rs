@@ -129,7 +129,7 @@ mod tests {
         let mut mint = Mint::new(8);
         mint.set_key(&MintSetup {
             key_low: 0x0a09_0802_0100 | 0x1110 << 48,
-            key_high: 0x1a_1918_12,
+            key_high: 0x1a19_1812,
             ..MintSetup::default()
         });
         let (_, made) = mint.tags.as_mut().expect("there is a key");

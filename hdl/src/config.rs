@@ -1,7 +1,7 @@
 //! The named configurations: every size of the card that isn't a property of an interface.
 
 use abi::capability;
-use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS, MAX_RULES};
+use abi::limits::{MAX_ENDPOINTS, MAX_GRANTS, MAX_PAIRS, MAX_REGIONS, MAX_RULES};
 
 /// Rows of each table for `entries` receives: in both together as many as receives, so that two rows of three suffice for nearly all.
 pub const fn table_rows(entries: usize) -> usize {
@@ -165,6 +165,11 @@ const _: () = assert!(
 const _: () = assert!(
     TINY.regions <= MAX_REGIONS && ECP5.regions <= MAX_REGIONS,
     "the firmware has no room for so many regions"
+);
+
+const _: () = assert!(
+    TINY.grants <= MAX_GRANTS && ECP5.grants <= MAX_GRANTS,
+    "the firmware has no room for so many grants, and would take the rows behind them for others"
 );
 
 const _: () = assert!(

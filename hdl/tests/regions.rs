@@ -435,6 +435,8 @@ struct Due {
     asked: Asked,
     /// Card address, if it is allowed.
     address: Option<u64>,
+    /// Row of the grant for one access that ends with it.
+    spends: Option<u16>,
     /// What is told in the cycle after, of a peer's access that is refused,
     told: Option<PeerRefusal>,
     /// or of one that is allowed.
@@ -544,6 +546,9 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
         }
         ticket_now = None;
         let due = asked.front().filter(|due| due.cycle + LATENCY == cycle);
+        let spends = due.and_then(|due| due.spends);
+        let spent = bench.is("spent_valid").then(|| bench.get("spent") as u16);
+        assert_eq!(spent, spends, "cycle {cycle}");
         for (k, name) in CLIENTS.into_iter().enumerate() {
             let answered = bench.is(&format!("{name}_allowed_valid"));
             let its = due.filter(|due| due.client == k);
@@ -602,6 +607,14 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
                 Asked::Process(_) => None,
                 Asked::Peer(access) => model.peer_refusal(&access),
             };
+            let once = match asks {
+                Asked::Process(_) => None,
+                Asked::Peer(access) => {
+                    let grant = model.grants.find(&access).ok();
+                    let once = grant.filter(|grant| grant.flags & GRANT_ONE_SHOT != 0);
+                    once.map(|_| remote_key_index(access.key))
+                }
+            };
             let region = match asks {
                 Asked::Process(query) => key_index(query.key),
                 Asked::Peer(access) => key_index(model.grants.region_named(access.key)),
@@ -649,6 +662,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
                 cycle,
                 asked: asks,
                 address,
+                spends: once.filter(|_| address.is_some()),
                 told,
                 ticket,
             });

@@ -20,14 +20,15 @@ use crate::pair::Pair;
 use crate::protection::{Exposure, Protection};
 use crate::region::{Buffer, MemoryRegion};
 use abi::control::{
-    GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
-    RIGHT_REMOTE_ATOMIC, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
+    COVER_REGION, GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, RIGHT_LOCAL_READ,
+    RIGHT_LOCAL_WRITE, RIGHT_REMOTE_ATOMIC, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
 };
+use abi::key::remote_key_index;
 use abi::mailbox::{self, Command, NO_PAIR, Nothing, Share};
 use abi::times::GRANT_TICK;
 use std::fmt;
 use std::ops::RangeBounds;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 bitflags::bitflags! {
@@ -92,6 +93,8 @@ pub struct Window {
     buffer: Buffer,
     /// Those that haven't been revoked by name.
     keys: Mutex<Vec<RemoteKey>>,
+    /// The place of a key for one access is another key's: it has been used, and what it wrote may be on its way.
+    outlived: AtomicBool,
     /// Those of them that are for any peer, and whose failure has made it unusable.
     exposure: Arc<Exposure>,
 }
@@ -148,6 +151,7 @@ impl Window {
             region,
             buffer,
             keys: Mutex::default(),
+            outlived: AtomicBool::new(false),
         }
     }
 
@@ -321,7 +325,13 @@ impl Window {
             lasts,
         };
         let mailbox::RemoteKey { key } = commands.call(Command::Grant, &argument)?;
-        self.keys().push(RemoteKey(key));
+        let mut keys = self.keys();
+        let before = keys.len();
+        keys.retain(|held| remote_key_index(held.0) != remote_key_index(key));
+        if keys.len() < before {
+            self.outlived.store(true, Ordering::Relaxed);
+        }
+        keys.push(RemoteKey(key));
         Ok(RemoteKey(key))
     }
 
@@ -379,7 +389,7 @@ impl Window {
     pub fn into_buffer(self) -> Result<(MemoryRegion, Buffer), Box<WindowHeld>> {
         let ended = loop {
             let Some(key) = self.keys().last().copied() else {
-                break self.exposure.check();
+                break self.exposure.check().and_then(|()| self.settle());
             };
             if let Err(error) = self.revoke(key) {
                 break Err(error);
@@ -392,6 +402,21 @@ impl Window {
                 error,
             })),
         }
+    }
+
+    /// Waits for what was written by keys for one access that the program has not revoked.
+    fn settle(&self) -> Result<(), CommandError> {
+        if self.outlived.load(Ordering::Relaxed) {
+            let fence = mailbox::Fence {
+                domain: self.region.domain().id.domain,
+                covers: COVER_REGION.into(),
+                region: self.region.key(),
+                ..mailbox::Fence::default()
+            };
+            let Nothing {} = self.region.commands()?.call(Command::Fence, &fence)?;
+            self.outlived.store(false, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     // What is below protection for each sender.

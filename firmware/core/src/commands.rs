@@ -239,6 +239,10 @@ impl<C: Card> Firmware<C> {
     /// Answers the command under way.
     pub(crate) fn answer_with<R: Words>(&mut self, result: Result<R, Refusal>) {
         self.job = Job::None;
+        if let Some(request) = &mut self.under_way {
+            // The next command doesn't wait for this one.
+            request.for_host = false;
+        }
         let Some(answer) = &mut self.answer else {
             return;
         };
@@ -393,7 +397,7 @@ impl<C: Card> Firmware<C> {
                     left: report.left.into(),
                 }));
             }
-            _ => self.advance_grant_job(request.operation, request.index.into(), result),
+            _ => self.advance_grant_job(request, result),
         }
     }
 

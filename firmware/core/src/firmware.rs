@@ -528,7 +528,7 @@ impl<C: Card> Firmware<C> {
             }
             // One that a command asked for is being forgotten already.
             Operation::RuleSet => self.rules[usize::from(request.index)].forget(),
-            Operation::GrantMint => self.grant_minted(result),
+            Operation::GrantMint => self.grant_minted(result, false),
             _ => {}
         }
     }
@@ -580,7 +580,7 @@ impl<C: Card> Firmware<C> {
                 self.grant_answered(request);
             }
             Operation::MintSet => self.gates_make_tags(),
-            Operation::GrantMint => self.grant_minted(result),
+            Operation::GrantMint => self.grant_minted(result, request.for_host),
             Operation::GrantSet
             | Operation::SenderRevoke
             | Operation::Fence

@@ -483,8 +483,9 @@ impl<C: Card> Firmware<C> {
         self.grants.keyed = true;
     }
 
-    /// The gates have done `GrantMint`, and this is its result. If nobody waits for the key, or it was made for what has ended meanwhile, it ends.
-    pub(crate) fn grant_minted(&mut self, key: u64) {
+    /// The gates have done `GrantMint`, and this is its result, which the host's job waits for if it is `asked`. If nobody waits for the key, or it was made for
+    /// what has ended meanwhile, it ends.
+    pub(crate) fn grant_minted(&mut self, key: u64, asked: bool) {
         if key == 0 {
             self.grants.minting = None;
             return;
@@ -494,12 +495,18 @@ impl<C: Card> Firmware<C> {
         let Some(row) = self.grants.minted(key) else {
             return;
         };
-        if before.state == GrantState::Clearing && before.holder != event::NO_PAIR {
-            // It may have waited for that.
-            self.mark(before.holder.into());
+        if before.state == GrantState::Clearing {
+            if before.holder != event::NO_PAIR {
+                // It may have waited for that.
+                self.mark(before.holder.into());
+            }
+            if matches!(self.job, Job::Revoke { row: revoked } if revoked == row) {
+                // What is cleared now isn't what was to be revoked, whose access may be on its way still.
+                let setup = FenceSetup::default();
+                self.job = Job::Fence { setup };
+            }
         }
         let Grant { region, holder, .. } = self.grants.rows[row];
-        let asked = matches!(self.job, Job::Mint { .. });
         let connected =
             holder == event::NO_PAIR || self.pairs[usize::from(holder)].state == State::Connected;
         let registered = self.regions[usize::from(region)].state == RegionState::Used;
@@ -674,9 +681,10 @@ impl<C: Card> Firmware<C> {
     }
 
     /// Answers the host's job, which is one of the above, if what the gates have done was what it waits for.
-    pub(crate) fn advance_grant_job(&mut self, operation: Operation, index: usize, result: u64) {
+    pub(crate) fn advance_grant_job(&mut self, request: UnderWay, result: u64) {
+        let (operation, index) = (request.operation, usize::from(request.index));
         match self.job {
-            Job::Mint { .. } if operation == Operation::GrantMint => {
+            Job::Mint { .. } if operation == Operation::GrantMint && request.for_host => {
                 self.answer_with(match result {
                     0 => Err(Refusal::new(MailboxStatus::NoResource)),
                     key => Ok(RemoteKey { key }),
@@ -723,7 +731,7 @@ impl<C: Card> Firmware<C> {
                     self.grants.to_end = Some(pair);
                 }
             }
-            Job::Fence { .. } if operation == Operation::Fence => {
+            Job::Fence { .. } if operation == Operation::Fence && request.for_host => {
                 self.answer_with(Ok(Nothing {}));
             }
             _ => {}

@@ -74,6 +74,11 @@ pub fn regions() -> Vec<Break> {
         Break::new("one_shot_kept").force::<Grants>("ends", "false"),
         // or is by one that the region refuses.
         Break::new("one_shot_lost").force::<Grants>("ends", "cycle.q.get_bit(4) & row.q.one_shot"),
+        // Nobody is told that it has ended, or all are told that it has,
+        Break::new("spent_untold").force::<Regions>("spent.valid", "false"),
+        Break::new("spends_any_grant").force::<Grants>("spent.valid", "cycle.q.get_bit(4) & spend"),
+        // or that another has.
+        Break::new("spent_another").force::<Grants>("spent.data", "asked.q.pair"),
         // A revocation of a peer ends nothing.
         Break::new("revokes_nobody").force::<Grants>("revokes", "false"),
         // The next connection of a pair has what the last one had.
@@ -352,8 +357,8 @@ pub fn mint() -> Vec<Break> {
         Break::new("row_given_twice").force::<Mint>("has_row.d", "has_row.q | keeps"),
         // A row is one of the firmware's.
         Break::new("rows_of_others").force::<Mint>("row", "kept.q"),
-        // The key that is told is of another row.
-        Break::new("another_key").force::<Mint>("control_result", "0"),
+        // Nobody is told the key.
+        Break::new("key_untold").force::<Mint>("control_result", "0"),
         // What has ended by its access, or is cleared, holds its row.
         Break::new("spent_rows_lost").force::<Mint>("spent.valid", "false"),
         Break::new("cleared_rows_lost").force::<Mint>("clears", "false"),

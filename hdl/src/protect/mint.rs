@@ -7,8 +7,7 @@
 //! ```
 //!
 //! The rows are behind those of the firmware's grants, and are the gates' own to give: the lowest that is free is put by for the next one. A row is free
-//! again when its grant has ended with its one access, or is cleared. So a key for one access holds its place no longer than it is of use, and nobody has to say
-//! so.
+//! again when its grant has ended with its one access, or is cleared. So nobody has to say that a key for one access has been used.
 //!
 //! All other requests go through.
 

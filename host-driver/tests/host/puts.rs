@@ -189,6 +189,9 @@ pub fn a_key_for_one_access_ends_with_it_and_leaves_its_place_to_the_next() {
             stage.window.revoke(*key).expect("revoked");
         }
     }
+    let held = stage.0.window.into_buffer();
+    let (_region, buffer) = held.expect("nothing can be written any more");
+    assert_eq!(buffer[GRANTED.start..][..8], bytes(wr_id - 2, 8));
 }
 
 /// The first part of one is outside of what is granted, and the last of the other.

@@ -282,6 +282,10 @@ impl Gates {
             let grant = GrantSetup::from_words(&words(data));
             let generation = self.generation(grant.holder);
             let row = remote_key_index(result);
+            promise!(
+                u32::from(row) >= Card::sizes(self).grants,
+                "a row of the firmware's"
+            );
             // What had the row before has ended with its access.
             self.grants.insert(row, (grant, generation));
         }

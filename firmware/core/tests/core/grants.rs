@@ -670,11 +670,39 @@ pub fn a_key_that_the_gates_made_for_nobody_any_more_ends() {
     host.fw.card().silent_until = now + CONTROL_TIMEOUT + 10;
     let late = Err((MailboxStatus::HardwareTimeout, 0));
     promise_eq!(host.grant(asked), late);
+    // The host asks again at once, and isn't given the key that it was to have before.
+    promise_eq!(host.grant(asked).map(remote_key_index), Ok(34));
     pass(&mut host.fw, 2000);
-    promise_eq!(host.told(Operation::GrantMint), 2);
+    promise_eq!(host.told(Operation::GrantMint), 3);
     promise_eq!(host.told(Operation::GrantClear), 1, "its place is free");
     let rows = [(); 3].map(|()| host.grant(asked).map(remote_key_index));
-    promise_eq!(rows, [Ok(34), Ok(33), Ok(35)]);
+    let full = Err((MailboxStatus::NoResource, 0));
+    promise_eq!(rows, [Ok(33), Ok(35), full]);
+}
+
+/// As it broke: the row of the key that was used is cleared for what the gates have made in it since, and nothing waited for what the used one wrote.
+#[test]
+pub fn a_used_key_whose_row_is_given_anew_while_it_is_revoked_is_revoked_behind_its_access() {
+    let mut host = Host::new(1);
+    let pair = host.pairs[0];
+    let asked = once(&host, pair);
+    let keys: Vec<u64> = std::iter::from_fn(|| host.grant(asked).ok()).collect();
+    let key = keys[0];
+    promise!(host.use_once(pair, key).is_some());
+    let now = host.fw.card().now;
+    host.fw.card().silent_until = now + CONTROL_TIMEOUT + 100;
+    let late = Err((MailboxStatus::HardwareTimeout, 0));
+    promise_eq!(host.grant(asked), late);
+    promise_eq!(host.told(Operation::GrantMint), 5, "they haven't made it");
+    promise_eq!(
+        host.call(Command::Revoke, RemoteKey { key }),
+        Ok(Nothing {})
+    );
+    promise_eq!(host.told(Operation::GrantMint), 6);
+    promise_eq!(host.fw.card().fences, [FenceSetup::default()]);
+    pass(&mut host.fw, 2000);
+    promise_eq!(host.told(Operation::GrantClear), 1);
+    promise_eq!(host.grant(asked).map(remote_key_index), Ok(32));
 }
 
 #[test]
