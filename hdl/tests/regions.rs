@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use abi::control::{
     GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, KEY_INDEX_BITS, Operation, PAGE_BITS,
-    PairSetup, PermissionSetup, RegionSetup, key_index, key_tag, region_key, shared_grants,
+    PairSetup, PermissionSetup, RegionSetup, key_index, key_tag, minted_grants, region_key,
+    shared_grants,
 };
 use abi::event::PeerRefusal;
 use abi::key::{REMOTE_KEY_TAG_BITS, remote_key, remote_key_index};
@@ -116,7 +117,8 @@ fn open(size: &Size) -> Bench {
         ..
     } = *size.config;
     let permissions = shared_grants(grants as u32) as usize * pairs;
-    let most = regions.max(grants).max(permissions);
+    let rows = grants + minted_grants(grants as u32) as usize;
+    let most = regions.max(rows).max(permissions);
     for cycle in 0.. {
         bench.eval();
         if bench.is("initialized") {
