@@ -4,7 +4,6 @@ use abi::control::{
     CardSetup, EndpointSetup, EventSetup, GrantSetup, MintSetup, Operation, PairReport, PairSetup,
     PermissionSetup, RegionSetup, RingSetup, RuleSetup, ShutOutSetup,
 };
-
 use abi::key::{remote_key_index, remote_key_tag};
 
 use crate::card::{Card, Timing};

@@ -259,11 +259,9 @@ impl Grants {
     /// An access by this key was allowed: a one-shot grant has ended with it, in which case this is true.
     pub fn used(&mut self, key: u64) -> bool {
         let row = usize::from(remote_key_index(key));
-        let ended = self
-            .rows
-            .get_mut(row)
-            .filter(|entry| entry.is_some_and(|grant| grant.setup.flags & GRANT_ONE_SHOT != 0));
-        ended.map(Option::take).is_some()
+        let entry = self.rows.get_mut(row);
+        let once = |grant: &mut Grant| grant.setup.flags & GRANT_ONE_SHOT != 0;
+        entry.is_some_and(|entry| entry.take_if(once).is_some())
     }
 }
 

@@ -32,10 +32,11 @@ impl std::fmt::Debug for Mint {
 impl Mint {
     /// All rows behind `grants` are free, and there is no key.
     pub fn new(grants: usize) -> Self {
+        let rows = minted_grants(grants as u32) as usize;
         Self {
             first: grants as u16,
-            taken: vec![false; minted_grants(grants as u32) as usize],
-            next: (minted_grants(grants as u32) > 0).then_some(0),
+            taken: vec![false; rows],
+            next: (rows > 0).then_some(0),
             tags: None,
             broken: Break::None,
         }
