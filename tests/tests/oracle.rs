@@ -1,6 +1,7 @@
 //! The gates against the model of the card: random programs of 2 to 4 cards, every command, number, frame, completion and byte compared.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
@@ -35,8 +36,7 @@ fn stories(
     if mix.rough {
         cluster = cluster.tap(LinkFilter::default(), rough(seed));
     }
-    if mix.stops.is_some() || mix.fails.is_some() {
-        // A program does more in the same time if its host's accesses cost nothing.
+    if mix.busy {
         cluster = cluster.costs(Costs::NONE);
     }
     let (stories, _) = GatesOnly::Oracle.run(cluster, |host| {
@@ -160,13 +160,15 @@ const RUNS: [(usize, Mix); 7] = [
     (3, Mix::even(400).revoked()),
 ];
 
-/// Those of the long run.
-const LONG_RUNS: [Mix; 4] = [
-    Mix::even(3000).shared(),
-    Mix::flood(3000).own(),
-    Mix::even(2000).rough().own().doomed(),
-    Mix::even(2000).tight().shared().doomed(),
+/// Long ones, which are held to the model as it is only: for how many cards each.
+const LONG_RUNS: [(usize, Mix); 4] = [
+    (3, Mix::even(16_000).shared().busy()),
+    (3, Mix::flood(16_000).own().busy()),
+    (4, Mix::even(10_000).rough().own().doomed().busy()),
+    (2, Mix::even(14_000).tight().shared().doomed().busy()),
 ];
+/// Operations of these by one seed, at least.
+const LONG_OPERATIONS: usize = 100_000;
 
 #[test]
 fn the_gates_do_what_the_model_does_and_not_what_a_broken_one_does() {
@@ -353,17 +355,17 @@ fn the_gates_do_what_the_model_does_though_wires_stop_and_memory_fails() {
     assert!(sum.errors > 0, "{sum:?}");
 }
 
-/// Of every seed each kind of program, or of the seed in `POSTHORN_SEED` alone. Runs all before it fails, and names those that differ.
-fn longer_programs(config: &'static Config) {
+/// Of every seed each long program, or of the seed in `POSTHORN_SEED` alone. Runs all before it fails, and names those that differ.
+fn long_programs(config: &'static Config, seeds: Range<u64>) {
     let seeds = match std::env::var("POSTHORN_SEED") {
         Ok(text) => vec![text.parse().expect("POSTHORN_SEED is a number")],
-        Err(_) => (10..20).collect::<Vec<u64>>(),
+        Err(_) => seeds.collect::<Vec<u64>>(),
     };
     let mut sum = Compared::default();
     let mut differ = Vec::new();
-    for seed in seeds {
-        for (kind, mix) in LONG_RUNS.into_iter().enumerate() {
-            let told = stories(config, 2 + seed as usize % 3, seed, mix, None);
+    for seed in &seeds {
+        for (kind, (cards, mix)) in LONG_RUNS.into_iter().enumerate() {
+            let told = stories(config, cards, *seed, mix, None);
             for (card, told) in told.iter().enumerate() {
                 match held(told, Break::None) {
                     Some(compared) => sum += compared,
@@ -378,16 +380,23 @@ fn longer_programs(config: &'static Config) {
         [] as [String; 0],
         "cards that differ from the model"
     );
+    let wanted = seeds.len() * LONG_OPERATIONS;
+    assert!(sum.operations >= wanted, "{sum:?}");
+}
+
+#[test]
+fn a_hundred_thousand_operations_of_small_cards_do_what_the_model_does() {
+    long_programs(&TINY, 10..11);
+}
+
+#[test]
+#[ignore = "an hour of simulation: `cargo xtask test --long`"]
+fn five_million_operations_of_small_cards_do_what_the_model_does() {
+    long_programs(&TINY, 20..70);
 }
 
 #[test]
 #[ignore = "takes long"]
-fn longer_programs_of_small_cards_do_what_the_model_does() {
-    longer_programs(&TINY);
-}
-
-#[test]
-#[ignore = "takes long"]
-fn longer_programs_of_larger_cards_do_what_the_model_does() {
-    longer_programs(&ECP5);
+fn a_million_operations_of_larger_cards_do_what_the_model_does() {
+    long_programs(&ECP5, 10..20);
 }

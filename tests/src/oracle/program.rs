@@ -145,6 +145,8 @@ pub struct Mix {
     pub rough: bool,
     /// Rules revoke messages of a pair of each card.
     pub revoked: bool,
+    /// The host's accesses of the card cost it no time, so that it does more in the same.
+    pub busy: bool,
     /// Wires stop, in either direction.
     pub stops: Option<Stops>,
     /// Of how many bursts of buffers one fails. Of those of slots one in so many times [`SLOTS_FAIL`] fails: a slot that can't be written fails its
@@ -168,6 +170,7 @@ impl Mix {
             doomed: false,
             rough: false,
             revoked: false,
+            busy: false,
             stops: None,
             fails: None,
         }
@@ -225,21 +228,27 @@ impl Mix {
         }
     }
 
-    /// The same with wires that stop.
+    /// The same by a host that loses no time.
+    #[must_use]
+    pub const fn busy(self) -> Self {
+        Self { busy: true, ..self }
+    }
+
+    /// The same by a host that loses no time, with wires that stop.
     #[must_use]
     pub const fn stopped(self, stops: Stops) -> Self {
         Self {
             stops: Some(stops),
-            ..self
+            ..self.busy()
         }
     }
 
-    /// The same with memory of which one burst in so many fails.
+    /// The same by a host that loses no time, with memory of which one burst in so many fails.
     #[must_use]
     pub const fn failing(self, one_in: u32) -> Self {
         Self {
             fails: Some(one_in),
-            ..self
+            ..self.busy()
         }
     }
 
