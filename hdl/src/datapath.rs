@@ -79,7 +79,7 @@ pub fn tops() -> Vec<Top> {
         Top::of("mgmt_fanout_card", Class::Synthesis, || {
             Fanout::new(&CONTROLLED)
         }),
-        Top::of("datapath_tiny", Class::Card, || Datapath::new(&TINY)),
+        Top::of("datapath_tiny", Class::Bench, || Datapath::new(&TINY)),
         Top::of("datapath_ecp5", Class::Bench, || Datapath::new(&ECP5)),
         Top::broken("datapath_tiny_broken", breaks, || Datapath::new(&TINY)),
     ]

@@ -26,8 +26,6 @@ use crate::verilog::{Break, Options, PrintError, generate};
 pub enum Class {
     /// For a moment, in a test of one block.
     Test,
-    /// For long.
-    Long,
     /// For long, and so large that it is synthesised only if it is asked for: whole cards.
     Card,
     /// For long, in a measurement that no test needs: its model is built only if it is asked for.

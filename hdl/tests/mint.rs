@@ -4,6 +4,8 @@
 mod bits;
 mod support;
 
+use std::cell::RefCell;
+
 use abi::control::{GrantSetup, MintSetup, Operation, minted_grants};
 use abi::key::{remote_key_index, remote_key_tag};
 use bits::pack;
@@ -11,7 +13,7 @@ use card_model::Mint;
 use hdl::config::TINY;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::{Bench, for_seeds, rate};
 
 /// Cycles in which a tag is made: a round in each, and one before them.
@@ -202,8 +204,7 @@ fn requests(rng: &mut ChaCha8Rng) -> Seen {
 
 #[test]
 fn rows_and_tags_are_those_of_the_model() {
-    let mut total = Seen::default();
-    let sum = std::cell::RefCell::new(&mut total);
+    let sum = RefCell::new(Seen::default());
     for_seeds(16, |rng| {
         let seen = requests(rng);
         let mut total = sum.borrow_mut();
@@ -211,17 +212,24 @@ fn rows_and_tags_are_those_of_the_model() {
         total.no_key += seen.no_key;
         total.no_row += seen.no_row;
     });
-    let Seen {
-        made,
-        no_key,
-        no_row,
-    } = total;
-    assert!(made > 100 && no_key > 100 && no_row > 100, "{total:?}");
+    let seen = sum.into_inner();
+    assert!(
+        seen.made > 100 && seen.no_key > 100 && seen.no_row > 100,
+        "{seen:?}"
+    );
 }
 
 #[test]
 fn each_break_is_noticed() {
     breaks("mint_tiny", 16, |rng| {
+        requests(rng);
+    });
+}
+
+#[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_are_noticed() {
+    mutants("mint_tiny", 6, |rng| {
         requests(rng);
     });
 }

@@ -36,7 +36,6 @@ pub enum Class {
     /// Simulated for a moment, so built quickly.
     Test,
     /// Simulated for long: trained.
-    Long,
     /// A whole card: trained.
     Card,
     /// Simulated for long, and only if somebody asks for it by name: trained.
@@ -54,7 +53,7 @@ impl Class {
     pub fn effort(self) -> Effort {
         match self {
             Class::Test | Class::Synthesis | Class::Broken | Class::Mutants => Effort::Little,
-            Class::Long | Class::Card | Class::Bench => Effort::Trained,
+            Class::Card | Class::Bench => Effort::Trained,
         }
     }
 

@@ -45,6 +45,7 @@ pub fn tops() -> Vec<Top> {
         Top::broken("fence_broken", breaks::fence, Fence::default),
         Top::mutants("fence_mutants", Fence::default),
         Top::broken("mint_tiny_broken", breaks::mint, || Mint::new(&TINY)),
+        Top::mutants("mint_tiny_mutants", || Mint::new(&TINY)),
         Top::broken("refusals_broken", breaks::refusals, Refusals::default),
         Top::mutants("refusals_mutants", Refusals::default),
         Top::broken("peer_refusals_broken", breaks::peer_refusals, || {
