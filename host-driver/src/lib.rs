@@ -91,6 +91,7 @@ mod group;
 mod link;
 mod loader;
 mod memory;
+mod memory_window;
 mod operation;
 mod pair;
 mod peer_failure;
@@ -136,6 +137,7 @@ pub use event_fd::{EventFd, EventFdError};
 pub use fence::Cover;
 pub use group::Group;
 pub use loader::load_firmware;
+pub use memory_window::MemoryWindow;
 pub use operation::{
     Get, Outgoing, Put, RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend,
 };

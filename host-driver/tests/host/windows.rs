@@ -308,3 +308,70 @@ fn a_key_for_one_access_is_not_for_reading() {
     let key = once.expect("a key");
     assert_eq!(stage.access(stage.a.pair, key, 0, 8).map(|_| ()), Ok(()));
 }
+
+#[test]
+pub fn a_memory_window_has_one_key_at_a_time_and_the_one_before_has_ended() {
+    let stage = Stage::new();
+    let (mine, other, endpoint) = (stage.a.pair, stage.other, &stage.a.endpoint);
+    let write = RemoteRights::WRITE;
+    let mut mw = stage.a.pd.alloc_mw();
+    assert_eq!(mw.rkey(), None);
+    mw.invalidate().unwrap();
+    let bound = endpoint.bind_mw(&mut mw, mine, &stage.window, write, 0..64);
+    let first = bound.unwrap();
+    assert_eq!(mw.rkey(), Some(first));
+    stage.access(mine, first, 0, 64).unwrap();
+    assert_eq!(stage.access(mine, first, 64, 1), Err(Refused::Part));
+    // Bound anew, for another peer.
+    let bound = endpoint.bind_mw(&mut mw, other, &stage.window, write, 64..128);
+    let second = bound.unwrap();
+    assert!(stage.access(mine, first, 0, 1).is_err());
+    assert!(stage.access(mine, second, 64, 1).is_err());
+    stage.access(other, second, 64, 64).unwrap();
+    // What can't be bound: of a stranger's memory nothing is changed, else it is bound to nothing.
+    let elsewhere = stage.a.device.alloc_pd().unwrap();
+    let strange = elsewhere.reg_window(LENGTH, write).unwrap();
+    let bound = endpoint.bind_mw(&mut mw, other, &strange, write, 0..64);
+    assert!(matches!(bound, Err(CommandError::Argument(_))), "{bound:?}");
+    stage.access(other, second, 64, 64).unwrap();
+    let bound = endpoint.bind_mw(&mut mw, other, &stage.window, write, LENGTH..LENGTH + 1);
+    assert!(matches!(bound, Err(CommandError::Argument(_))), "{bound:?}");
+    assert_eq!(mw.rkey(), None);
+    assert!(stage.access(other, second, 64, 1).is_err());
+    // And again, until it is invalidated.
+    let bound = endpoint.bind_mw(&mut mw, mine, &stage.window, write, 0..64);
+    let third = bound.unwrap();
+    stage.access(mine, third, 0, 64).unwrap();
+    mw.invalidate().unwrap();
+    assert_eq!(mw.rkey(), None);
+    assert!(stage.access(mine, third, 0, 1).is_err());
+}
+
+#[test]
+pub fn a_memory_window_that_is_dropped_leaves_its_key_to_the_window() {
+    let stage = Stage::new();
+    let mut mw = stage.a.pd.alloc_mw();
+    let endpoint = &stage.a.endpoint;
+    let bound = endpoint.bind_mw(
+        &mut mw,
+        stage.a.pair,
+        &stage.window,
+        RemoteRights::WRITE,
+        ..,
+    );
+    let key = bound.unwrap();
+    drop(mw);
+    stage.access(stage.a.pair, key, 0, 1).unwrap();
+    let Stage {
+        fabric, a, window, ..
+    } = stage;
+    let (_region, _buffer) = window.into_buffer().unwrap();
+    let access = RemoteAccess {
+        pair: a.pair.index(),
+        key: key.to_bits(),
+        rights: RIGHT_REMOTE_WRITE,
+        offset: 0,
+        length: 1,
+    };
+    assert!(fabric.find_remote(0, &access).is_err());
+}
