@@ -82,6 +82,8 @@ pub(crate) struct Surroundings {
     pub stalls: Vec<Range<u64>>,
     /// Cycles in which its memory takes and gives nothing.
     pub memory_stalls: Vec<Span>,
+    /// Cycles in which the clock of its processor stands.
+    pub firmware_pauses: Vec<Span>,
     /// Cycle in which its power is cut.
     pub power_off: u64,
     pub moments: bool,
@@ -137,6 +139,7 @@ pub(crate) struct Card {
     /// By their first cycle; none overlaps another.
     stalls: VecDeque<Range<u64>>,
     memory_stalls: Vec<Span>,
+    firmware_pauses: Vec<Span>,
     power_off: u64,
     source: Source,
     mailbox: MailboxWatch,
@@ -166,6 +169,7 @@ impl Card {
             pressure,
             stalls,
             memory_stalls,
+            firmware_pauses,
             power_off,
             moments,
             matches,
@@ -186,6 +190,7 @@ impl Card {
             sink: Sink::new(pressure, seed, card),
             stalls: apart(stalls),
             memory_stalls,
+            firmware_pauses,
             power_off,
             source: Source::new(pressure, seed, card),
             mailbox: MailboxWatch::default(),
@@ -298,6 +303,11 @@ impl Card {
             self.lite.drive(cycle, &mut inputs.lite);
             let memory = !self.memory_stalls.iter().any(|stall| stall.contains(cycle));
             self.memory.drive(cycle, memory, inputs);
+            if !self.firmware_pauses.is_empty() {
+                let pauses = |pause: &Span| pause.contains(cycle);
+                let paused = self.firmware_pauses.iter().any(pauses);
+                self.model.hold_processor_clock(paused);
+            }
             while self.stalls.front().is_some_and(|stall| stall.end <= cycle) {
                 self.stalls.pop_front();
             }

@@ -41,7 +41,7 @@ use host_driver::transport::{PauseResult, Transport, TransportError};
 use crate::card::{Card, CardFault, CardReport, Surroundings, Waves};
 use crate::clock::{Clock, Finish, Limits, Stop};
 use crate::fabric::{Fabric, FabricCount, Link, LinkFilter, Tap};
-use crate::fault::{CardPlan, Fate, FaultPlan, Faults};
+use crate::fault::{Fate, FaultPlan, Faults};
 use crate::firmware::Firmware;
 use crate::host::{Costs, Host, Shared};
 use crate::memory::MemoryConfig;
@@ -454,12 +454,6 @@ impl Cluster {
             Ok(models) => models,
             Err(error) => return Outcome::unbegun(error),
         };
-        let pauses = |plan: &&CardPlan| plan.pause_firmware.is_some();
-        if let Some(CardPlan { card, .. }) = self.faults.cards.iter().find(pauses) {
-            return Outcome::unbegun(format!(
-                "the plan of faults pauses the firmware of card {card}: gates have no pin for that, only cards of the model can"
-            ));
-        }
         if self.faults.strikes_links() {
             let faults = Faults::new(&self.faults, self.seed, "cluster");
             self.taps.push((LinkFilter::ALL, Box::new(faults)));
@@ -551,6 +545,7 @@ impl Cluster {
                 .map(|(_, cycles)| cycles.clone())
                 .collect(),
             memory_stalls: mine().filter_map(|card| card.stall_memory).collect(),
+            firmware_pauses: mine().filter_map(|card| card.pause_firmware).collect(),
             power_off: mine()
                 .filter_map(|card| card.kill)
                 .min()

@@ -332,6 +332,11 @@ pub trait CardModel: Send {
         let _ = by;
     }
 
+    /// Lets the processor's clock stand, or go on. A model without a processor has no such clock.
+    fn hold_processor_clock(&mut self, held: bool) {
+        let _ = held;
+    }
+
     /// Sizes of its matching engine, if what it does there is to be held to the reference.
     fn sizes(&self) -> Option<Sizes> {
         None

@@ -267,6 +267,10 @@ impl CardModel for VerilatedCard {
         self.model.divide(self.processor_clock, by);
     }
 
+    fn hold_processor_clock(&mut self, held: bool) {
+        self.model.hold_divided(held);
+    }
+
     fn sizes(&self) -> Option<Sizes> {
         self.sizes
     }

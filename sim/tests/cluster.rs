@@ -993,17 +993,6 @@ fn a_plan_that_names_a_card_that_is_not_there_ends_the_simulation_before_it_begi
     }
 }
 
-#[test]
-fn gates_cannot_pause_their_firmware_and_say_so() {
-    let pause = "[[card]]\ncard = 1\npause_firmware = { begin = 5, end = 6 }";
-    let error = planned(pause).run(|_| ()).error.expect("it can't begin");
-    let text = error.to_string();
-    assert!(
-        text.contains("the firmware of card 1: gates have no pin for that"),
-        "{text}"
-    );
-}
-
 /// Card 0 sends a message every 1000 cycles, ten of them; card 1 says in which cycles it took which, until it is stopped.
 fn ten_messages(cluster: Cluster) -> (Vec<(u8, u64)>, sim::Outcome<bool>) {
     let taken = Mutex::new(Vec::new());

@@ -96,6 +96,7 @@ pub struct Model {
 struct Divided {
     port: Port,
     by: u64,
+    held: bool,
 }
 
 // SAFETY: the C++ object has no tie to the thread that made it: every entry into it makes its
@@ -293,7 +294,19 @@ impl Model {
     pub fn divide(&mut self, port: Port, by: u64) {
         assert!(by > 0, "a clock rises now and then");
         self.set(port, 0);
-        self.divided = Some(Divided { port, by });
+        self.divided = Some(Divided {
+            port,
+            by,
+            held: false,
+        });
+    }
+
+    /// Holds the second clock low, from the next cycle on, or lets it rise again, in the cycles in which it would have all the time. Without a second clock it does
+    /// nothing.
+    pub fn hold_divided(&mut self, held: bool) {
+        if let Some(divided) = &mut self.divided {
+            divided.held = held;
+        }
     }
 
     /// The first half of a cycle: clock low, settle. Now the outputs are those of this cycle, with the
@@ -312,8 +325,8 @@ impl Model {
 
     #[inline]
     fn half(&mut self, level: u8) {
-        if let Some(Divided { port, by }) = self.divided {
-            let rises = level != 0 && self.cycle.is_multiple_of(by);
+        if let Some(Divided { port, by, held }) = self.divided {
+            let rises = level != 0 && !held && self.cycle.is_multiple_of(by);
             self.pin(port).set(rises.into());
         }
         // SAFETY: the object is alive, and `&mut self` keeps other threads out. The call also makes

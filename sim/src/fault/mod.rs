@@ -3,7 +3,7 @@
 //! ```text
 //!  [[host]]  kill, freeze             Fate ───► a program's calls of its transport
 //!  [[card]]  kill, stall_memory       Card ───► power and memory bus of a card
-//!            pause_firmware           the model's processor
+//!            pause_firmware           the clock of a card's processor
 //!  [[fault]] [[partition]] [[hold]]   Faults ─► a tap on the links
 //! ```
 //!

@@ -134,7 +134,7 @@ pub struct CardPlan {
     /// Cycle in which its power is cut: nothing comes out of it any more, and nothing goes in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kill: Option<u64>,
-    /// Cycles in which its processor stands still. Only cards of the model can do that: the gates have no pin for it.
+    /// Cycles in which its processor stands still: its clock doesn't rise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_firmware: Option<Span>,
     /// Cycles in which its host's memory takes and gives nothing.

@@ -241,6 +241,10 @@ impl<C: CardModel> CardModel for Troubled<C> {
         self.inner.divide_processor_clock(by);
     }
 
+    fn hold_processor_clock(&mut self, held: bool) {
+        self.inner.hold_processor_clock(held);
+    }
+
     fn sizes(&self) -> Option<Sizes> {
         self.inner.sizes()
     }

@@ -3,7 +3,8 @@
 use abi::control::Counter;
 use host_driver::transport::{PauseResult, TransportError};
 use host_driver::{CommandError, WcStatus};
-use posthorn_tests::cards::modelled_under;
+use posthorn::soak;
+use posthorn_tests::cards::{GatesOnly, Host, cards, modelled_under};
 use posthorn_tests::side::Side;
 use sim::fault::FaultPlan;
 
@@ -11,30 +12,46 @@ fn plan(text: &str) -> FaultPlan {
     toml::from_str(text).expect("a plan")
 }
 
+/// Card 0's firmware stands still for 90,000 cycles from `begin` on.
+fn pause_at(begin: u64) -> FaultPlan {
+    let end = begin + 90_000;
+    plan(&format!(
+        "[[card]]\ncard = 0\npause_firmware = {{ begin = {begin}, end = {end} }}"
+    ))
+}
+
+/// While its firmware stands still card 0 sends a message, and a command waits until it goes on.
+fn sends_and_waits(host: &Host, begin: u64) {
+    let mut me = Side::open(host);
+    let now = me.device.now();
+    assert!(now < begin, "connected in cycle {now}");
+    me.pause(begin + 10_000 - now);
+    if me.rank() == 0 {
+        me.send(1, 7, 0, 40);
+        assert_eq!(me.statuses(1), [(0, WcStatus::Success)]);
+        assert!(me.device.now() < begin + 20_000);
+        assert_eq!(me.count(Counter::Timeouts), 0);
+        assert!(me.device.now() >= begin + 90_000);
+    } else {
+        me.receive(0, Some(0), 7, 40);
+        let received = me.completion();
+        me.assert_received(&received, 0, 0, 40);
+        me.count(Counter::Timeouts);
+        assert!(me.device.now() < begin + 20_000, "its own goes on");
+    }
+    me.meet();
+    me.finish();
+}
+
 #[test]
 fn a_firmware_that_is_paused_answers_when_it_goes_on_and_its_gates_work_meanwhile() {
-    let paused = "[[card]]\ncard = 0\npause_firmware = { begin = 60000, end = 150000 }";
-    modelled_under(&plan(paused), "tiny", 2, 1, |host| {
-        let mut me = Side::open(&host);
-        let now = me.device.now();
-        assert!(now < 60_000, "connected in cycle {now}");
-        me.pause(70_000 - now);
-        if me.rank() == 0 {
-            me.send(1, 7, 0, 40);
-            assert_eq!(me.statuses(1), [(0, WcStatus::Success)]);
-            assert!(me.device.now() < 80_000);
-            assert_eq!(me.count(Counter::Timeouts), 0);
-            assert!(me.device.now() >= 150_000);
-        } else {
-            me.receive(0, Some(0), 7, 40);
-            let received = me.completion();
-            me.assert_received(&received, 0, 0, 40);
-            me.count(Counter::Timeouts);
-            assert!(me.device.now() < 80_000, "its own goes on");
-        }
-        me.meet();
-        me.finish();
+    let begin = 60_000;
+    modelled_under(&pause_at(begin), "tiny", 2, 1, |host| {
+        sends_and_waits(&host, begin);
     });
+    let begin = soak::CONNECTED;
+    let cluster = cards("tiny", 2, 1).faults(pause_at(begin));
+    GatesOnly::Simulation.run(cluster, |host| sends_and_waits(&host, begin));
 }
 
 #[test]
