@@ -355,11 +355,16 @@ fn on_gates_no_byte_is_written_without_right_and_no_rightful_byte_is_lost() {
 }
 
 #[test]
-#[ignore = "minutes of simulation: `cargo xtask test --long`"]
-fn in_many_rounds_no_byte_is_written_without_right_and_no_rightful_byte_is_lost() {
+#[ignore = "an hour of simulation: `cargo xtask test --long`"]
+fn on_gates_no_byte_is_written_without_right_and_no_rightful_byte_is_lost_in_3000_rounds() {
     for cards in 2..=4 {
         rounds_of_gates(cards, 240 + cards as u64, 1000);
     }
+}
+
+#[test]
+#[ignore = "minutes of simulation: `cargo xtask test --long`"]
+fn in_200_000_rounds_no_byte_is_written_without_right_and_no_rightful_byte_is_lost() {
     for part in 1..=100 {
         rounds_of_model(286, part);
     }
