@@ -16,10 +16,10 @@ use crate::window::{RemoteKey, RemoteRights, Window};
 use std::fmt;
 use std::ops::RangeBounds;
 
-/// What one peer may do with a part of a [`Window`], by a key of its own: `ibv_mw` of verbs, of type 1. It has one key at a time or none, and takes a place of the
-/// card only while it has one.
+/// What one peer may do with a part of a [`Window`], by a key of its own: `ibv_mw` of verbs, of type 1. It has one key at a time
+/// or none, and takes a place of the card only while it has one.
 ///
-/// While it is bound its window can't become a buffer again, and the compiler says so:
+/// As long as it is used a window that it was bound to can't become a buffer again, and the compiler says so:
 ///
 /// ```compile_fail,E0505
 /// # use host_driver::*;

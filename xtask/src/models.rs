@@ -35,7 +35,6 @@ use crate::{paths, run, verilate};
 pub enum Class {
     /// Simulated for a moment, so built quickly.
     Test,
-    /// Simulated for long: trained.
     /// A whole card: trained.
     Card,
     /// Simulated for long, and only if somebody asks for it by name: trained.

@@ -40,13 +40,7 @@ impl Stage {
 
     /// What the card says to an access of the peer of a pair.
     fn access(&self, pair: Pair, key: RemoteKey, offset: u64, length: u64) -> Result<u64, Refused> {
-        let access = RemoteAccess {
-            pair: pair.index(),
-            key: key.to_bits(),
-            rights: RIGHT_REMOTE_WRITE,
-            offset,
-            length,
-        };
+        let access = write_access(pair, key, offset, length);
         self.fabric.find_remote(0, &access)
     }
 
@@ -55,6 +49,16 @@ impl Stage {
             .window
             .grant(&self.a.endpoint, pair, RemoteRights::WRITE, 64..192);
         granted.unwrap()
+    }
+}
+
+fn write_access(pair: Pair, key: RemoteKey, offset: u64, length: u64) -> RemoteAccess {
+    RemoteAccess {
+        pair: pair.index(),
+        key: key.to_bits(),
+        rights: RIGHT_REMOTE_WRITE,
+        offset,
+        length,
     }
 }
 
@@ -366,12 +370,6 @@ pub fn a_memory_window_that_is_dropped_leaves_its_key_to_the_window() {
         fabric, a, window, ..
     } = stage;
     let (_region, _buffer) = window.into_buffer().unwrap();
-    let access = RemoteAccess {
-        pair: a.pair.index(),
-        key: key.to_bits(),
-        rights: RIGHT_REMOTE_WRITE,
-        offset: 0,
-        length: 1,
-    };
+    let access = write_access(a.pair, key, 0, 1);
     assert!(fabric.find_remote(0, &access).is_err());
 }
