@@ -165,26 +165,38 @@ pub fn rules() -> Vec<Break> {
         // Another context's do.
         in_each_row(Break::new("ignores_context"), "of_context[i]", "true"),
         // Those of a pair that isn't of the group do.
-        in_each_row(Break::new("ignores_group"), "of_group[i]", "true"),
+        Break::new("ignores_group").force::<Rules>("of_group", "true"),
+        // Those of a pair beyond the table do, if the pair whose word it has is of the group.
+        Break::new("takes_any_number_for_a_pair").force::<Rules>(
+            "of_group",
+            "look.data.any_source | (groups.read_data & member).any()",
+        ),
         // A request of any source is taken for one of the pair whose number it has.
-        in_each_row(
-            Break::new("asks_for_a_source"),
-            "of_group[i]",
-            "(row[i].q.pairs_low & looked_low).any() | (row[i].q.pairs_high & looked_high).any()",
+        Break::new("asks_for_a_source").force::<Rules>(
+            "of_group",
+            "(look.data.pair < pair_count) & (groups.read_data & member).any()",
         ),
         // All match bits have to agree.
-        in_each_row(
-            Break::new("ignores_mask"),
-            "agrees[i]",
-            "!((row[i].q.match_bits ^ look.data.match_bits) | look.data.ignore_bits).any()",
+        Break::new("ignores_mask").force::<Rules>(
+            "agrees",
+            "!((bounds.read_data.match_bits ^ look.data.match_bits) | look.data.ignore_bits).any()",
         ),
         // None has to.
-        in_each_row(Break::new("ignores_match_bits"), "agrees[i]", "true"),
+        Break::new("ignores_match_bits").force::<Rules>("agrees", "true"),
         // A receive that may be for other messages falls under a rule.
-        in_each_row(
-            Break::new("refuses_the_doubtful"),
-            "agrees[i]",
-            "((row[i].q.match_bits ^ look.data.match_bits) & row[i].q.mask) == 0",
+        Break::new("refuses_the_doubtful").force::<Rules>(
+            "agrees",
+            "((bounds.read_data.match_bits ^ look.data.match_bits) & bounds.read_data.mask) == 0",
+        ),
+        // A row is read while its group is being written.
+        Break::new("reads_half_a_group").force::<Rules>("goes", "some"),
+        // An answer is given before the last row is compared.
+        Break::new("answers_too_soon").force::<Rules>("known", "!some"),
+        // A group is added to that of the rule before it in its row.
+        Break::new("adds_to_the_group").force_if::<Rules>(
+            "groups.write.data",
+            "groups.read_data",
+            "fills.q & ((members_low.q & 1) == 0)",
         ),
         // A row that is cleared keeps its rule.
         in_each_row(
@@ -206,7 +218,7 @@ pub fn rules() -> Vec<Break> {
         Break::new("loses_the_last_row")
             .force::<Rules>(&format!("chosen[{}]", TINY.rules - 1), "false"),
         // A pair that was closed stays in the groups.
-        Break::new("keeps_pairs").force::<Rules>("leaving_low", "0"),
+        Break::new("keeps_pairs").force_if::<Rules>("groups.write.enable", "false", "!fills.q"),
         // The rules of an endpoint outlive it.
         in_each_row(Break::new("keeps_endpoints"), "closes[i]", "false"),
         // Every rule goes with any endpoint.
@@ -216,7 +228,7 @@ pub fn rules() -> Vec<Break> {
             "forget_endpoint.valid",
         ),
         // What was covered once is for ever.
-        Break::new("sticks").force::<Rules>("hits", "hits | hit.q"),
+        Break::new("sticks").force_if::<Rules>("hit.d", "true", "hit.q"),
     ]
 }
 

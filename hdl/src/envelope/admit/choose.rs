@@ -52,6 +52,13 @@ impl Admit {
             self.enters_lost.d.next = false;
             self.after.d.next = State::Idle;
             self.asking.next = self.list_endpoint.val();
+            // What is offered is taken into the hand, which is free, before it is known whether it goes: that is known late in the cycle.
+            self.message.d.next = self.arrival.data.val();
+            self.slot.d.next = self.vacancy.q.val();
+            self.pending.d.next = self.on_its_way.val();
+            if !self.request_in.q.val() & !self.again.q.val() {
+                self.request.d.next = self.lists.data.val();
+            }
             if !self.pairs.initialized.val() {
                 self.state.d.next = State::Idle;
             } else if self.lost.valid.val() & !self.lost_in.q.val() {
@@ -116,10 +123,7 @@ impl Admit {
                 self.walk_yields.d.next = false;
                 self.requests_first.d.next = true;
                 self.pair_read.next = self.arrival.data.val().pair;
-                self.message.d.next = self.arrival.data.val();
-                self.slot.d.next = self.vacancy.q.val();
                 self.looked.d.next = false;
-                self.pending.d.next = self.on_its_way.val();
                 self.alone.d.next = self.arrival_alone.val();
                 self.state.d.next = State::Message;
             } else if self.list_goes.val() {
@@ -135,7 +139,6 @@ impl Admit {
                         .get_bits::<{ CLAIM_PLACE_BITS as usize }>(0)
                         >> 4;
                 }
-                self.request.d.next = self.lists.data.val();
                 self.alone.d.next = self.list_alone.val();
                 self.endpoint_held.d.next = self.list_endpoint.val();
                 self.state.d.next = State::Request;

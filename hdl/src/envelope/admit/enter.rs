@@ -27,10 +27,13 @@ impl Admit {
             self.commands.q.val() & !self.drops_revoked.val() & !self.ends_revoked.val();
         match self.state.q.val() {
             State::Enter => {
-                self.fires.next =
-                    self.asked.ready.val() & (!self.has_command.val() | self.command.ready.val());
-                self.command.valid.next = self.has_command.val() & self.asked.ready.val();
-                self.asked.valid.next = !self.has_command.val() | self.command.ready.val();
+                self.fires.next = self.rule_known.val()
+                    & self.asked.ready.val()
+                    & (!self.has_command.val() | self.command.ready.val());
+                self.command.valid.next =
+                    self.rule_known.val() & self.has_command.val() & self.asked.ready.val();
+                self.asked.valid.next =
+                    self.rule_known.val() & (!self.has_command.val() | self.command.ready.val());
                 if self.fires.val() {
                     self.state.d.next = self.after.q.val();
                     if self.enters_request.q.val() {

@@ -44,6 +44,7 @@ impl Admit {
             & (self.stage.q.val() == Stage::None)
             & !self.fault.valid.val()
             & (self.faults.level.val() == 0)
+            & self.rules.settled.val()
             & !self.arrival_now.val();
         self.walk_is_early.next = self.messages.of_endpoint.val()
             | self.filling.of_endpoint.val()
@@ -51,6 +52,7 @@ impl Admit {
         self.walk_begins.next = (self.stage.q.val() == Stage::Due)
             & (self.entered.q.val() < ENTERED - 1)
             & !self.backlog.wakes_soon.val()
+            & self.rules.settled.val()
             & !self.walk_is_early.val();
     }
 

@@ -434,6 +434,8 @@ pub(super) struct Admit {
     owns_claim: Signal<Local, Bit>,
     /// What a rule covers if it covers what is in hand.
     tag: Signal<Local, Tag>,
+    /// Whether a rule covers it is known, or doesn't matter.
+    rule_known: Signal<Local, Bit>,
     /// It is a claim that no rule refuses.
     past_rules: Signal<Local, Bit>,
     /// The request in hand looks for a message, and is sound.

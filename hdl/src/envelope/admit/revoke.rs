@@ -1,7 +1,7 @@
 //! Whether a rule revokes what enters, and which rules there are.
 //!
-//! A message, or what a request looks for, is looked up while its command is put together; the answer is there when it enters, in place of which a
-//! message is dropped then, and a request ends. What comes first in a request, its pair and its buffer, comes before the rules, and
+//! A message, or what a request looks for, is looked up while its command is put together, and enters when the answer is known: in the next
+//! cycle, unless rules are of its endpoint and context. A message that is revoked is dropped then, and a request ends. What comes first in a request, its pair and its buffer, comes before the rules, and
 //! they come before receives that wait.
 
 use super::{Admit, State, Walk};
@@ -30,6 +30,16 @@ impl Admit {
         self.rules.look.valid.next = false;
         self.rules.forget_pair.valid.next = false;
         self.rules.forget_endpoint.valid.next = false;
+        if (self.state.q.val() == State::Message) | self.enters_message.q.val() {
+            self.tag.next = Tag {
+                endpoint: self.message.q.val().endpoint,
+                pair: self.message.q.val().pair,
+                any_source: false,
+                context: self.message.q.val().context,
+                match_bits: self.message.q.val().match_bits,
+                ignore_bits: 0.into(),
+            };
+        }
         match self.state.q.val() {
             State::Idle => {
                 self.revocable.d.next = false;
@@ -38,14 +48,6 @@ impl Admit {
                 self.revocable.d.next = false;
             }
             State::Message => {
-                self.tag.next = Tag {
-                    endpoint: self.message.q.val().endpoint,
-                    pair: self.message.q.val().pair,
-                    any_source: false,
-                    context: self.message.q.val().context,
-                    match_bits: self.message.q.val().match_bits,
-                    ignore_bits: 0.into(),
-                };
                 self.rules.look.valid.next = true;
                 self.revocable.d.next =
                     self.pair.val().connected & !self.pair.val().failed & !self.message.q.val().put;
@@ -70,6 +72,7 @@ impl Admit {
             holds: self.is_rule_set.val(),
             rule: self.rule.val(),
         };
+        self.rule_known.next = !self.revocable.q.val() | self.rules.known.val();
         self.revoked.next = self.revocable.q.val() & self.rules.covered.val();
         self.drops_revoked.next = self.revoked.val() & self.enters_message.q.val();
         self.ends_revoked.next = self.revoked.val() & !self.enters_message.q.val();
