@@ -872,58 +872,112 @@ fn a_fan_out_that_answers_too_early_is_caught() {
     breaks("mgmt_fanout", 1, |rng| fan_out("mgmt_fanout", rng));
 }
 
+/// Inputs of the counters, in the order of their numbers.
+const COUNTER_INPUTS: [&str; 19] = [
+    "frames_sent",
+    "frames_received",
+    "crc_errors",
+    "length_errors",
+    "type_errors",
+    "pair_errors",
+    "duplicates",
+    "gaps",
+    "timeouts",
+    "invalid_requests",
+    "doorbell_errors",
+    "expected",
+    "unexpected",
+    "completions",
+    "match_overflows",
+    "credit_asks",
+    "firmware_frames_dropped",
+    "repeats",
+    "rule_drops",
+];
+
 #[test]
-fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
-    const INPUTS: [&str; 19] = [
-        "frames_sent",
-        "frames_received",
-        "crc_errors",
-        "length_errors",
-        "type_errors",
-        "pair_errors",
-        "duplicates",
-        "gaps",
-        "timeouts",
-        "invalid_requests",
-        "doorbell_errors",
-        "expected",
-        "unexpected",
-        "completions",
-        "match_overflows",
-        "credit_asks",
-        "firmware_frames_dropped",
-        "repeats",
-        "rule_drops",
-    ];
+fn counters_are_named_and_numbered_as_in_abi() {
     let words = |name: &str| name.to_lowercase().replace('_', "");
     for counter in Counter::ALL {
-        let input = INPUTS[usize::from(counter.code())];
+        let input = COUNTER_INPUTS[usize::from(counter.code())];
         assert_eq!(
             words(input),
             words(counter.name()),
             "the same order as in abi"
         );
     }
-    for_seeds(2, |rng| {
-        let mut bench = Bench::open("mgmt_counters");
-        let mut counts = [0_u64; INPUTS.len()];
-        for _ in 0..1000 {
-            for (count, input) in counts.iter_mut().zip(INPUTS) {
-                let amount = rng.random_range(0..8_u64);
+}
+
+/// An index that a request for a counter may have: often that of one.
+fn counter_index(rng: &mut ChaCha8Rng) -> usize {
+    let counter = rng.random_range(0..COUNTER_INPUTS.len());
+    match rng.random_range(0..8) {
+        0 => rng.random_range(0..1 << 16),
+        1 => rng.random_range(COUNTER_INPUTS.len()..64),
+        // That of a counter, but for one bit.
+        2 => counter | 1 << rng.random_range(5..16),
+        _ => counter,
+    }
+}
+
+/// Counts at random in each cycle, against sums kept here, with reads, withdrawn requests and resets at random times.
+fn counts_by_number(rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open("mgmt_counters");
+    let code = u64::from(Operation::CounterRead.code());
+    let (mut reads, mut withdrawn) = (0, 0);
+    for _ in 0..8 {
+        let (asks, withdraws) = (rate(rng), rate(rng) / 10.0);
+        // Some count as much as they can.
+        let least =
+            [0; COUNTER_INPUTS.len()].map(|_: u64| *[0, 6, 7].choose(rng).expect("there are some"));
+        // What was counted in earlier cycles, and the index that is asked for, with the cycles that it has waited.
+        let mut counts = [0; COUNTER_INPUTS.len()];
+        let mut asked = None;
+        for _ in 0..rng.random_range(1..4000) {
+            if asked.is_none() && rng.random_bool(asks) {
+                asked = Some((counter_index(rng), 0));
+            } else if asked.is_some() && rng.random_bool(withdraws) {
+                asked = None;
+                withdrawn += 1;
+            }
+            bench.set("control_valid", asked.is_some());
+            let index = asked.map_or_else(|| counter_index(rng), |(index, _)| index);
+            bench.set_wide("control", &[code | (index as u64) << 8]);
+            let amounts = least.map(|least| rng.random_range(least..8));
+            for (input, amount) in COUNTER_INPUTS.into_iter().zip(amounts) {
                 bench.set(input, amount);
+            }
+            bench.eval();
+            if let Some((index, waited)) = asked {
+                let expected = counts.get(index);
+                if bench.is("control_ready") {
+                    let expected = expected.copied().unwrap_or(0);
+                    assert_eq!(bench.get("control_result"), expected, "counter {index}");
+                    reads += u64::from(expected != 0);
+                    asked = None;
+                } else {
+                    assert!(expected.is_some(), "no counter is no reason to wait");
+                    assert!(waited < 18, "each counter has its turn");
+                    asked = Some((index, waited + 1));
+                }
+            }
+            bench.step();
+            for (count, amount) in counts.iter_mut().zip(amounts) {
                 *count += amount;
             }
-            let index = rng.random_range(0..20);
-            let code = u64::from(Operation::CounterRead.code());
-            bench.step();
-            bench.set("control_valid", true);
-            bench.set_wide("control", &[code | (index as u64) << 8]);
-            bench.eval();
-            let expected = counts.get(index).copied();
-            assert!(bench.is("control_ready"));
-            assert_eq!(bench.get("control_result"), expected.unwrap_or(0));
         }
-    });
+        // What is counted during a reset is lost, too.
+        bench.set("control_valid", false);
+        bench.set("reset", true);
+        bench.model.steps(rng.random_range(1..3));
+        bench.set("reset", false);
+    }
+    assert!(reads > 100 && withdrawn > 5, "{reads} {withdrawn}");
+}
+
+#[test]
+fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
+    for_seeds(8, counts_by_number);
 }
 
 /// What happens to pairs at random, among them some that aren't there, against counts kept here; pairs are connected anew, and counters read, meanwhile.
