@@ -287,8 +287,12 @@ impl Logic for Credit {
         }
         self.behind.next = self.safe_now.val() - self.newly.val();
         self.ends_some.next = self.newly.val().any();
-        self.acknowledged.next =
-            self.source.val().acknowledged + bit_cast::<32, 8>(self.newly.val());
+        // As much as `newly`, but beside the comparison and not behind it.
+        self.acknowledged.next = self.safe.val();
+        if self.first_open.val() < self.safe_now.val() {
+            self.acknowledged.next =
+                self.source.val().acknowledged + bit_cast::<32, 8>(self.first_open.val());
+        }
         self.before_turn.next = self.source.val().turn.get_bits::<8>(0)
             - self.source.val().acknowledged.get_bits::<8>(0);
         self.passes_turn.next = self.newly.val() >= self.before_turn.val();

@@ -51,8 +51,11 @@ impl SendQueues {
                 address: self.descriptors.read_data.val().address,
             }
         );
-        if self.takes_claim.val() {
+        // Whether it fits is known late: the word is written as it is if it doesn't.
+        if self.claim.ready.val() & self.weighed.q.val().awaits {
             self.write.next = true;
+        }
+        if self.takes_claim.val() {
             self.source_next.next.awaited = self.source.q.val().awaited & !self.claim_bit.val();
         }
     }

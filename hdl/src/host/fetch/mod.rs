@@ -173,6 +173,11 @@ pub struct Fetch {
     list_room: Reg<Bits<8>>,
     send_place: Signal<Local, Bit>,
     list_place: Signal<Local, Bit>,
+    // A place of each is taken; one is left without a request that leaves; and by how much the places change.
+    send_taken: Signal<Local, Bit>,
+    list_taken: Signal<Local, Bit>,
+    send_left: Signal<Local, Bit>,
+    list_left: Signal<Local, Bit>,
     send_places: Signal<Local, Bits<8>>,
     list_places: Signal<Local, Bits<8>>,
 
