@@ -28,6 +28,8 @@ pub struct Config {
     /// Rows of each of its tables: the bins that a key's hash chooses from. A power of two; [`table_rows`] is what suffices
     /// for nearly all receives.
     pub rows: usize,
+    /// Ways of a row, 2 or 3. Two suffice for nearly all receives where there are as many rows as receives.
+    pub row_ways: usize,
     /// Match bits that are compared, from the lowest on: 1 to 64. What is beyond may be anything.
     pub match_bits: usize,
     /// Unexpected messages: the sum of the credits that admission may give.
@@ -54,6 +56,7 @@ pub const TINY: Config = Config {
     posted: 16,
     exact: 64,
     rows: table_rows(64),
+    row_ways: 3,
     match_bits: 64,
     unexpected: 64,
     descriptors: 64,
@@ -72,6 +75,7 @@ pub const ECP5: Config = Config {
     posted: 32,
     exact: 992,
     rows: table_rows(992),
+    row_ways: 3,
     match_bits: 64,
     unexpected: 1024,
     descriptors: 512,
@@ -80,6 +84,22 @@ pub const ECP5: Config = Config {
     rules: 16,
     grants: 256,
     capabilities: capability::ALL,
+};
+
+/// What fits an LFE5U-85F, 84 thousand look-up tables and 208 block RAMs: a half of most of what [`ECP5`] has.
+pub const ECP5_85F: Config = Config {
+    name: "ecp5_85f",
+    pairs: 64,
+    posted: 16,
+    exact: 496,
+    rows: 512,
+    row_ways: 2,
+    unexpected: 512,
+    comparators: 2,
+    descriptors: 256,
+    regions: 128,
+    grants: 128,
+    ..ECP5
 };
 
 /// Small, with room for few receives: for tests of what happens when there is none. No card is built with it.
@@ -100,6 +120,7 @@ pub const ODD: Config = Config {
     posted: 7,
     exact: 40,
     rows: 8,
+    row_ways: 2,
     match_bits: 20,
     unexpected: 37,
     descriptors: 32,
@@ -110,14 +131,15 @@ pub const ODD: Config = Config {
     capabilities: 0,
 };
 
-/// Many small shares, in half of the usual rows.
+/// Many small shares, and more rows than receives.
 pub const MANY: Config = Config {
     name: "many",
     endpoints: 16,
     pairs: 33,
     posted: 33,
     exact: 300,
-    rows: 128,
+    rows: 512,
+    row_ways: 3,
     match_bits: 55,
     unexpected: 200,
     descriptors: 256,
@@ -137,6 +159,7 @@ pub const WIDE: Config = Config {
     posted: 64,
     exact: 8192,
     rows: table_rows(8192),
+    row_ways: 3,
     match_bits: 64,
     unexpected: 16384,
     descriptors: 8192,
@@ -147,8 +170,11 @@ pub const WIDE: Config = Config {
     capabilities: 0,
 };
 
-/// All configurations that are built.
+/// All configurations that are simulated every day.
 pub const ALL: &[Config] = &[TINY, ECP5];
+
+/// Those that a board is for: placed, and simulated if somebody asks for them by name.
+pub const BOARDS: &[Config] = &[ECP5_85F];
 
 /// All that a matching engine is built of, to be measured.
 pub const ENGINES: &[Config] = &[TINY, ECP5, WIDE];
@@ -203,7 +229,8 @@ impl Config {
 
     /// The configuration of this name.
     pub fn named(name: &str) -> Option<Self> {
-        ALL.iter().copied().find(|config| config.name == name)
+        let mut known = ALL.iter().chain(BOARDS).copied();
+        known.find(|config| config.name == name)
     }
 
     /// The configuration of this name that a matching engine is built of.

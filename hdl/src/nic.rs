@@ -15,7 +15,7 @@
 //!
 //! The pins are those of the book's page "The card inside".
 
-use crate::config::{Config, ECP5, TINY};
+use crate::config::{Config, ECP5, ECP5_85F, TINY};
 use crate::datapath::Datapath;
 use crate::mgmt::{self, Subsystem};
 use crate::prelude::*;
@@ -191,5 +191,7 @@ pub fn tops() -> Vec<Top> {
     vec![
         Top::of("nic_tiny", Class::Card, || Nic::new(&TINY)).with_sources(mgmt::SOURCES),
         Top::of("nic_ecp5", Class::Card, || Nic::new(&ECP5)).with_sources(mgmt::SOURCES),
+        Top::of("nic_ecp5_85f", Class::Synthesis, || Nic::new(&ECP5_85F))
+            .with_sources(mgmt::SOURCES),
     ]
 }

@@ -217,7 +217,7 @@ fn overflows_as_the_tables(config: &Config, seed: impl Fn(&mut ChaCha8Rng) -> u1
     for_seeds(24, |rng| {
         let seed = seed(rng);
         let mut engine = open(config, seed);
-        let mut tables = Tables::new(sizes.rows, seed);
+        let mut tables = Tables::new(sizes.rows, sizes.row_ways, seed);
         // On the exact side, and beside it.
         let mut live = [vec![], vec![]];
         for n in 0..300 {

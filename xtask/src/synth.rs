@@ -81,6 +81,16 @@ fn placement(name: &str) -> &'static [&'static str] {
     }
 }
 
+/// What a board asks of a whole card, as nextpnr reads it: 62.5 MHz, and half of that for the processor. With 100 MHz for both, as blocks are placed, the
+/// processor would seem the most urgent part by far.
+const BOARD_CLOCKS: &str =
+    "FREQUENCY PORT \"clock\" 62.5 MHZ;\nFREQUENCY PORT \"processor_clock\" 31.25 MHZ;\n";
+
+/// The clocks that are asked of a top, if it is a whole card.
+fn asked_clocks(name: &str) -> Option<&'static str> {
+    name.starts_with("nic_").then_some(BOARD_CLOCKS)
+}
+
 /// Minutes that nextpnr gets unless it is said otherwise: the matching engine takes up to thirty, other blocks seldom one.
 pub const MINUTES: u64 = 45;
 
@@ -141,6 +151,7 @@ pub fn prepare(names: &[String]) -> Result<Vec<Prepared>> {
         for option in placement(&top.name) {
             hash.update(option);
         }
+        hash.update(asked_clocks(&top.name).unwrap_or_default());
         hash.update(setup::YOSYS);
         hash.update(fs::read(folder.join(format!("{}.sv", top.name)))?);
         for list in &top.sources {
@@ -296,7 +307,15 @@ impl Prepared {
             ])
             .args(["--freq", "100", "--timing-allow-fail", "-q"])
             .args(["--seed", &seed.to_string()])
-            .args(placement(name))
+            .args(placement(name));
+        if let Some(clocks) = asked_clocks(name) {
+            fs::write(self.file("lpf"), clocks)?;
+            nextpnr
+                .arg("--lpf")
+                .arg(format!("{name}.lpf"))
+                .arg("--lpf-allow-unconstrained");
+        }
+        nextpnr
             .arg("--json")
             .arg(netlist.strip_prefix(&self.folder)?)
             .arg("--report")

@@ -20,6 +20,8 @@ pub struct Sizes {
     pub exact: usize,
     /// Rows of each table of the exact side.
     pub rows: usize,
+    /// Ways of such a row.
+    pub row_ways: usize,
     /// The match bits that are compared.
     pub match_mask: u64,
     /// Posted receives that the associative side holds.
@@ -51,6 +53,7 @@ impl Sizes {
             pairs,
             exact,
             rows: exact.div_ceil(2).next_power_of_two(),
+            row_ways: 3,
             match_mask: u64::MAX,
             posted,
             unexpected,

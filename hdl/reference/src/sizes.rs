@@ -18,6 +18,7 @@ pub fn sizes_of(config: &Config) -> Sizes {
     } = *config;
     Sizes {
         rows: config.rows,
+        row_ways: config.row_ways,
         match_mask: config.match_mask(),
         comparators: config.comparators,
         reserved_exact: config.reserved_exact(),

@@ -11,8 +11,6 @@
 
 use std::collections::HashMap;
 
-use hdl::matching::ROW_WAYS;
-
 use card_model::matching::Command;
 
 /// Parities that the bits of a hash are made of.
@@ -53,22 +51,22 @@ struct Home {
 pub struct Tables {
     seed: u128,
     rows: usize,
-    keys: [Vec<[Slot; ROW_WAYS]>; 2],
+    /// Places of a row.
+    row_ways: usize,
+    keys: [Vec<Vec<Slot>>; 2],
     /// Handles in each row.
     handles: [Vec<usize>; 2],
     homes: HashMap<(u8, u32), Home>,
 }
 
 impl Tables {
-    /// The empty tables of an exact side, of `rows` rows each.
-    pub fn new(rows: usize, seed: u128) -> Self {
+    /// The empty tables of an exact side, of `rows` rows each, with `row_ways` places a row.
+    pub fn new(rows: usize, row_ways: usize, seed: u128) -> Self {
         Tables {
             seed,
             rows,
-            keys: [
-                vec![[(0, 0); ROW_WAYS]; rows],
-                vec![[(0, 0); ROW_WAYS]; rows],
-            ],
+            keys: [0, 1].map(|_| vec![vec![(0, 0); row_ways]; rows]),
+            row_ways,
             handles: [vec![0; rows], vec![0; rows]],
             homes: HashMap::new(),
         }
@@ -94,7 +92,7 @@ impl Tables {
         let handle_rows = rows_of(parities(self.seed >> HANDLE_SEED, handle, 40), self.rows);
         let [first, second] = [0, 1].map(|table| self.handles[table][handle_rows[table]]);
         let table = usize::from(second < first);
-        if first.min(second) == ROW_WAYS {
+        if first.min(second) == self.row_ways {
             return false;
         }
         let Some(place) = self.place(key, key_rows) else {
@@ -154,8 +152,8 @@ mod tests {
 
     #[test]
     fn without_a_seed_a_few_receives_fill_their_rows_and_leave_them() {
-        let mut tables = Tables::new(512, 0);
-        let full = 2 * ROW_WAYS as u32;
+        let mut tables = Tables::new(512, 3, 0);
+        let full = 2 * 3;
         for n in 0..full {
             assert!(tables.post(&receive(n), 0), "{n}");
         }
@@ -169,7 +167,7 @@ mod tests {
     #[test]
     fn receives_of_one_key_share_a_slot() {
         // The seed of the handles isn't zero, that of the keys is.
-        let mut tables = Tables::new(512, 0x1234_5678_9abc_def1 << 97);
+        let mut tables = Tables::new(512, 3, 0x1234_5678_9abc_def1 << 97);
         let same = |n| Command {
             match_bits: 7,
             ..receive(n)
@@ -177,7 +175,7 @@ mod tests {
         for n in 0..100 {
             assert!(tables.post(&same(n), 0), "{n}");
         }
-        let full = 100 + 2 * ROW_WAYS as u32 - 1;
+        let full = 100 + 2 * 3 - 1;
         for n in 100..full {
             assert!(tables.post(&receive(n), 0), "{n}");
         }

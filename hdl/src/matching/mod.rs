@@ -37,7 +37,7 @@ mod way;
 pub use age::Age;
 pub use associative::{Associative, AssociativeEntry, AssociativeSearch};
 pub use classes::CLASSES;
-pub use exact::{Exact, MAX_EXACT, ROW_WAYS};
+pub use exact::{Exact, MAX_EXACT};
 pub use hash::{HandleHash, KeyHash};
 pub use invariants::Invariants;
 pub use lists::Lists;
@@ -89,10 +89,10 @@ pub fn tops() -> Vec<Top> {
             associative(&config::TINY)
         }),
         Top::of("exact_tiny", Class::Synthesis, || {
-            Exact::new(config::TINY.exact, config::TINY.rows)
+            Exact::new(config::TINY.exact, config::TINY.rows, config::TINY.row_ways)
         }),
         Top::of("exact_ecp5", Class::Synthesis, || {
-            Exact::new(config::ECP5.exact, config::ECP5.rows)
+            Exact::new(config::ECP5.exact, config::ECP5.rows, config::ECP5.row_ways)
         }),
         Top::of("quota_tiny", Class::Test, move || quota(&config::TINY)),
         Top::of("quota_ecp5", Class::Test, move || quota(&config::ECP5)),

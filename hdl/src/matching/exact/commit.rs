@@ -121,7 +121,7 @@ impl Exact {
             }
         }
         if self.frees.val() {
-            self.handle_ways.next = bits::<8>(1) << self.home_handle_way.val();
+            self.handle_ways.next = (bits::<8>(1) << self.home_handle_way.val()) & self.ways.val();
         }
         self.acts.next = self.commit.val() | self.mend.q.val();
         self.freeing.next = self.acts.val() & self.frees.val();

@@ -95,6 +95,11 @@ impl Exact {
                 .replace_bit(i, self.handle_way[i].occupied.val());
             self.fresh_handle.next = self.fresh_handle.val() | self.handle_way[i].fresh.val();
         }
+        // Ways that there aren't are never free, and never hit: of their memories synthesis leaves nothing.
+        self.mux_hit.next = self.mux_hit.val() & self.ways.val();
+        self.handle_hits.next = self.handle_hits.val() & self.ways.val();
+        self.occupied.next = self.occupied.val() | !self.ways.val();
+        self.handle_occupied.next = self.handle_occupied.val() | !self.ways.val();
         // In a walk several ways may hit.
         self.first_hit.set.next = self.handle_hits.val();
         self.key_place.occupied.next = self.occupied.val();

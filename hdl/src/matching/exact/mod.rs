@@ -66,14 +66,20 @@ use crate::prelude::*;
 use crate::prim::{BlockRam, Duty, Fifo, Lowest};
 use crate::types::{ExactResult, Lookup, MatchCommand};
 
-/// Ways of a table: three in each of a word's two rows.
-pub const WAYS: usize = 6;
+/// Ways of a table at most: three in each of a word's two rows.
+const WAYS: usize = 6;
 
 /// Most receives: a hash has 12 bits, which choose one of half as many rows.
 pub const MAX_EXACT: usize = 1 << 13;
 
-/// Ways of a row.
-pub const ROW_WAYS: usize = WAYS / 2;
+/// Ways of a row at most.
+const ROW_WAYS: usize = WAYS / 2;
+
+/// The ways of a table whose rows have `row_ways` each, a bit for each.
+const fn ways(row_ways: usize) -> u64 {
+    let row = (1 << row_ways) - 1;
+    row | row << ROW_WAYS
+}
 
 /// A receive's successor in its queue.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -125,7 +131,7 @@ struct Found {
 }
 
 /// The exact side.
-#[block(entries: usize, rows: usize)]
+#[block(entries: usize, rows: usize, row_ways: usize)]
 pub struct Exact {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -432,6 +438,12 @@ pub struct Exact {
     entries: Constant<Bits<16>>,
     #[is(constant((entries - 1) as u64))]
     last_entry: Constant<Bits<16>>,
+    /// The last row or number that is handled after reset.
+    #[is(constant((entries.max(rows) - 1) as u64))]
+    last_cleared: Constant<Bits<16>>,
+    /// The ways that there are.
+    #[is(constant(ways(row_ways)))]
+    ways: Constant<Bits<8>>,
 
     #[is(Check::new("receive_neither_lost_nor_doubled"))]
     neither_lost_nor_doubled: Check,
@@ -453,22 +465,23 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// The exact side for `entries` receives, whose tables have `rows` rows each; see [`table_rows`](crate::config::table_rows).
+    /// The exact side for `entries` receives, whose tables have `rows` rows each, of `row_ways` words; see
+    /// [`table_rows`](crate::config::table_rows).
     ///
     /// # Panics
-    /// If there are fewer than 8 receives or more than [`MAX_EXACT`], or if `rows` isn't a power of two from 2 on, is more than a
-    /// hash can choose from, or more than `entries`.
-    pub fn new(entries: usize, rows: usize) -> Self {
+    /// If there are fewer than 8 receives or more than [`MAX_EXACT`], or if `rows` isn't a power of two from 2 on, or is more than a
+    /// hash can choose from, or a row has fewer than 2 ways or more than [`ROW_WAYS`].
+    pub fn new(entries: usize, rows: usize, row_ways: usize) -> Self {
         assert!((8..=MAX_EXACT).contains(&entries), "{entries} receives");
         assert!(
             rows.is_power_of_two() && (2..=1 << HASH_BITS).contains(&rows),
             "{rows} rows; a hash of {HASH_BITS} bits chooses one of a power of two"
         );
         assert!(
-            rows <= entries,
-            "{rows} rows for {entries} receives: they are cleared while the receives' numbers are handed out"
+            (2..=ROW_WAYS).contains(&row_ways),
+            "a row has 2 or {ROW_WAYS} ways, and not {row_ways}"
         );
-        Self::build(entries, rows)
+        Self::build(entries, rows, row_ways)
     }
 }
 
@@ -501,7 +514,7 @@ mod tests {
     #[test]
     fn tables_have_three_places_for_each_receive() {
         for entries in [8, 64, 100, 1024] {
-            let exact = Exact::new(entries, crate::config::table_rows(entries));
+            let exact = Exact::new(entries, crate::config::table_rows(entries), 3);
             let rows = exact.rows.val().index();
             assert!(
                 rows.is_power_of_two() && rows * WAYS >= 3 * entries,
@@ -513,12 +526,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "24 rows")]
     fn rows_are_a_power_of_two() {
-        Exact::new(64, 24);
+        Exact::new(64, 24, 3);
     }
 
     #[test]
-    #[should_panic(expected = "128 rows for 64 receives")]
-    fn rows_are_no_more_than_are_cleared() {
-        Exact::new(64, 128);
+    #[should_panic(expected = "a row has 2 or 3 ways")]
+    fn a_row_has_two_or_three_ways() {
+        Exact::new(64, 32, 4);
     }
 }

@@ -42,11 +42,11 @@ impl Exact {
     pub(super) fn clear(&mut self) {
         self.initialized.next = self.ready.q.val();
         if !self.ready.q.val() {
-            self.put_free_now.d.next = true;
+            self.put_free_now.d.next = self.clearing.q.val() <= self.last_entry.val();
             self.put_free.d.next = bit_cast::<14, 16>(self.clearing.q.val());
             self.count.d.next = 0.into();
             self.clearing.d.next = self.clearing.q.val() + 1;
-            self.ready.d.next = self.clearing.q.val() == self.last_entry.val();
+            self.ready.d.next = self.clearing.q.val() == self.last_cleared.val();
         }
     }
 }

@@ -20,9 +20,9 @@ impl Exact {
         if !self.ready.q.val() {
             self.put_queue.d.next = Queue::default();
             self.put_new.d.next = false;
-            self.put_slot_ways.d.next = 0x3f.into();
+            self.put_slot_ways.d.next = self.ways.val();
             self.put_handle.d.next = Handle::default();
-            self.put_handle_ways.d.next = 0x3f.into();
+            self.put_handle_ways.d.next = self.ways.val();
             self.put_rows.d.next.key0 = self.clearing.q.val() & self.row_mask.val();
             self.put_rows.d.next.key1 = self.clearing.q.val() & self.row_mask.val();
             self.put_rows.d.next.handle0 = self.clearing.q.val() & self.row_mask.val();

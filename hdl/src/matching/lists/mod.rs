@@ -156,7 +156,7 @@ pub struct Lists {
     classes: Classes,
     #[is(Quota::new(config.endpoints, config.exact, config.reserved_exact()))]
     quota: Quota,
-    #[is(Exact::new(config.exact, config.rows))]
+    #[is(Exact::new(config.exact, config.rows, config.row_ways))]
     exact: Exact,
     #[is(Associative::new(config.posted, config.endpoints, config.pairs, config.reserved_posted()))]
     associative: Associative,

@@ -182,7 +182,7 @@ pub fn run(
             let adversary = Adversary::new(keys, choice, &sizes, rng);
             let receives: Vec<Command> = (0..sizes.exact).map(|n| adversary.receive(n)).collect();
             let (overflows, first) = engine.fill(&receives)?;
-            let mut tables = Tables::new(sizes.rows, seed);
+            let mut tables = Tables::new(sizes.rows, sizes.row_ways, seed);
             let refused = receives.iter().filter(|r| !tables.post(r, 0)).count() as u64;
             anyhow::ensure!(
                 overflows == refused,
@@ -254,7 +254,7 @@ fn swept(
         let (mut filled, mut kept) = (Overflows::default(), Overflows::default());
         for n in trials {
             let mut rng = ChaCha8Rng::seed_from_u64(seed ^ n as u64);
-            let tables = Tables::new(sizes.rows, rng.random());
+            let tables = Tables::new(sizes.rows, sizes.row_ways, rng.random());
             let adversary = Adversary::new(keys, choice, sizes, &mut rng);
             let (first, later) = trial(tables, &adversary, sizes.exact, sweep.replaced, &mut rng);
             filled.add(first);
