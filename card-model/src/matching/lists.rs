@@ -396,7 +396,7 @@ impl Lists {
             self.walk = Some(Walk {
                 command: begun,
                 left: live.map(|receive| receive.index).collect(),
-                pauses: self.sizes.exact.div_ceil(ROWS_A_STEP),
+                pauses: self.sizes.exact.max(self.sizes.rows).div_ceil(ROWS_A_STEP),
             });
         }
         let walk = self.walk.as_mut().filter(|walk| walk.command == begun);

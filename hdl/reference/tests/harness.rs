@@ -10,6 +10,7 @@ const SIZES: Sizes = Sizes {
     endpoints: 3,
     pairs: 7,
     exact: 24,
+    row_ways: 3,
     rows: 16,
     match_mask: u64::MAX,
     posted: 9,

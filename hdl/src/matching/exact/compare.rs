@@ -95,7 +95,7 @@ impl Exact {
                 .replace_bit(i, self.handle_way[i].occupied.val());
             self.fresh_handle.next = self.fresh_handle.val() | self.handle_way[i].fresh.val();
         }
-        // Ways that there aren't are never free, and never hit: of their memories synthesis leaves nothing.
+        // Ways that there aren't are never free, and never hit: nor written, so that synthesis leaves nothing of their memories.
         self.mux_hit.next = self.mux_hit.val() & self.ways.val();
         self.handle_hits.next = self.handle_hits.val() & self.ways.val();
         self.occupied.next = self.occupied.val() | !self.ways.val();

@@ -44,11 +44,13 @@ impl Exact {
         self.handle_same[0].next_row.next = self.handle_row0.val();
         self.handle_same[1].next_row.next = self.handle_row1.val();
         for i in 0..6 {
-            self.key_way[i].write.next = self.put_slot_ways.q.val().get_bit(i);
+            self.key_way[i].write.next =
+                self.put_slot_ways.q.val().get_bit(i) & self.ways.val().get_bit(i);
             self.key_way[i].write_new.next = self.put_new.q.val();
             self.key_way[i].write_key.next = self.put_key.q.val();
             self.key_way[i].write_queue.next = self.put_queue.q.val();
-            self.handle_way[i].write.next = self.put_handle_ways.q.val().get_bit(i);
+            self.handle_way[i].write.next =
+                self.put_handle_ways.q.val().get_bit(i) & self.ways.val().get_bit(i);
             self.handle_way[i].write_handle.next = self.put_handle.q.val();
         }
         for i in 0..3 {
