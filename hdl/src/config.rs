@@ -173,7 +173,7 @@ pub const WIDE: Config = Config {
 /// All configurations that are simulated every day.
 pub const ALL: &[Config] = &[TINY, ECP5];
 
-/// Those that a board is for: placed, and simulated if somebody asks for them by name.
+/// Those for boards: synthesised, and simulated if somebody asks for them by name.
 pub const BOARDS: &[Config] = &[ECP5_85F];
 
 /// All that a matching engine is built of, to be measured.

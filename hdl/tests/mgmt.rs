@@ -921,8 +921,8 @@ fn counter_index(rng: &mut ChaCha8Rng) -> usize {
 }
 
 /// Counts at random in each cycle, against sums kept here, with reads, withdrawn requests and resets at random times.
-fn counts_by_number(rng: &mut ChaCha8Rng) {
-    let mut bench = Bench::open("mgmt_counters");
+fn counts_by_number(model: &str, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open(model);
     let code = u64::from(Operation::CounterRead.code());
     let (mut reads, mut withdrawn) = (0, 0);
     for _ in 0..8 {
@@ -977,7 +977,14 @@ fn counts_by_number(rng: &mut ChaCha8Rng) {
 
 #[test]
 fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
-    for_seeds(8, counts_by_number);
+    for_seeds(8, |rng| counts_by_number("mgmt_counters", rng));
+}
+
+#[test]
+fn each_broken_contract_of_the_counters_is_noticed() {
+    breaks("mgmt_counters", 2, |rng| {
+        counts_by_number("mgmt_counters", rng)
+    });
 }
 
 /// What happens to pairs at random, among them some that aren't there, against counts kept here; pairs are connected anew, and counters read, meanwhile.

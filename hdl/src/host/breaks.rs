@@ -9,6 +9,7 @@ use super::entry_writer::EntryWriter;
 use super::events::Events;
 use super::fetch::Fetch;
 use super::gate_reset::GateReset;
+use super::places::Places;
 use super::queue::Queue;
 use super::registers::Registers;
 use super::reservations::Reservations;
@@ -25,8 +26,8 @@ pub fn fetch() -> Vec<Break> {
         Break::new("reserved_bits_ignored").force::<Fetch>("send_reserved", "false"),
         // An entry that can't be read keeps its reservation.
         Break::new("reservation_kept").force::<Fetch>("given_up.valid", "false"),
-        // A list request is read without a place for it.
-        Break::new("reads_without_a_place").force::<Fetch>("list_place", "true"),
+        // A request is read without a place for it.
+        Break::new("reads_without_a_place").force::<Places>("some", "true"),
         // What was read behind an entry that can't be read is handed over.
         Break::new("goes_on_behind_an_error").force::<Fetch>("from_stopped", "false"),
         // A tail may move back past what is being read.
@@ -53,8 +54,8 @@ pub fn fetch() -> Vec<Break> {
         Break::new("keeps_another_request").force::<Fetch>("put_back", "false"),
         // A place that was taken for it stays taken.
         Break::new("place_of_a_second_lost").force_if::<Fetch>(
-            "send_room.d",
-            "send_room.q",
+            "send_places.left",
+            "false",
             "put_back",
         ),
         // A gather waits for a second that won't come.

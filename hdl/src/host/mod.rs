@@ -13,6 +13,7 @@ mod entry_writer;
 mod events;
 mod fetch;
 mod gate_reset;
+mod places;
 mod queue;
 mod registers;
 mod reservations;

@@ -1,6 +1,7 @@
 //! Contracts of the management's blocks that a test breaks, to show that it notices.
 
 use super::clock_bridge::{CardEnd, ClockBridge, ProcessorEnd, ResetEnd};
+use super::counters::Counters;
 use super::event_queue::EventQueue;
 use super::fanout::Fanout;
 use super::pair_counters::PairCounters;
@@ -36,6 +37,31 @@ pub fn event_queue() -> Vec<Break> {
             "events.output.ready",
             "true",
             "told.valid & (told.data.cause == 0)",
+        ),
+    ]
+}
+
+/// Of the card's counters.
+pub fn counters() -> Vec<Break> {
+    vec![
+        // Totals of before a reset are looked at.
+        Break::new("keeps_totals").force::<Counters>("cleared.d", "true"),
+        // What is counted in a counter's turn is lost.
+        Break::new("loses_its_turn").force_if::<Counters>(
+            "handed.d",
+            "pending[7].q",
+            "hands_over[7]",
+        ),
+        // What was handed over is counted once more in the next turn.
+        Break::new("counts_twice").force_if::<Counters>(
+            "pending[7].d",
+            "gathered[7]",
+            "hands_over[7]",
+        ),
+        // An index is cut to the bits that number the counters.
+        Break::new("cuts_the_index").force::<Counters>(
+            "is_asked_for",
+            "bit_cast::<5, 16>(control.data.index) == current.q",
         ),
     ]
 }

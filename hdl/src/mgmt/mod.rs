@@ -56,6 +56,7 @@ pub fn tops() -> Vec<Top> {
         Top::of("mgmt_fanout", Class::Test, || Fanout::new(&FOUR)),
         Top::broken("mgmt_fanout_broken", breaks::fanout, || Fanout::new(&FOUR)),
         Top::of("mgmt_counters", Class::Test, Counters::default),
+        Top::broken("mgmt_counters_broken", breaks::counters, Counters::default),
         Top::of("mgmt_pair_counters", Class::Test, || {
             PairCounters::new(&TINY)
         }),

@@ -1,7 +1,8 @@
 //! Whether a rule revokes what enters, and which rules there are.
 //!
 //! A message, or what a request looks for, is looked up while its command is put together, and enters when the answer is known: in the next
-//! cycle, unless rules are of its endpoint and context. A message that is revoked is dropped then, and a request ends. What comes first in a request, its pair and its buffer, comes before the rules, and
+//! cycle, unless rules are of its endpoint and context. A message that is revoked is dropped then, and a request ends. What comes first in
+//! a request, its pair and its buffer, comes before the rules, and
 //! they come before receives that wait.
 
 use super::{Admit, State, Walk};

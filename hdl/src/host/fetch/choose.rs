@@ -12,8 +12,6 @@ impl Fetch {
     /// its doorbell is looked at.
     pub(super) fn choose(&mut self) {
         self.may_reserve.next = self.completion_free.val();
-        self.send_place.next = self.send_room.q.val().any();
-        self.list_place.next = self.list_room.q.val().any();
         self.eligible.next = 0.into();
         for i in 0..self._n {
             self.eligible.next = self.eligible.val().replace_bit(
@@ -21,7 +19,7 @@ impl Fetch {
                 self.ring[2 * i].pending.val()
                     & !(self.send_doorbell.val()
                         & (self.doorbell_rung.q.val().endpoint == i.to_bits()))
-                    & self.send_place.val()
+                    & self.send_places.some.val()
                     & !self.bare[i].q.val()
                     & (self.wants_second.val().get_bit(i)
                         | (self.running[i].q.val()
@@ -37,7 +35,7 @@ impl Fetch {
                         & (self.doorbell_rung.q.val().endpoint == i.to_bits()))
                     & self.running[i].q.val()
                     & self.may_reserve.val().get_bit(i)
-                    & self.list_place.val()
+                    & self.list_places.some.val()
                     & !(self.set_ring.val()
                         & ((self.set_number.val() >> 1) == i.to_bits())
                         & self.set_number.val().get_bit(0)),

@@ -5,9 +5,6 @@ use crate::prelude::*;
 use crate::types::Completion;
 use abi::status::Status;
 
-/// In eight bits.
-const MINUS_ONE: u64 = 0xff;
-
 #[block]
 impl Fetch {
     /// Which of the oldest leave, and which are refused.
@@ -80,40 +77,17 @@ impl Fetch {
 
     /// Places come back when what was read leaves its queue, or never came there.
     pub(super) fn count_places(&mut self) {
-        // What is known late only chooses what is added.
-        self.send_taken.next = self.selecting.val() & !self.selected_ring.val().get_bit(0);
-        self.list_taken.next = self.selecting.val() & self.selected_ring.val().get_bit(0);
-        self.send_left.next = (self.discard.val() & !self.from_list.val()) | self.put_back.val();
-        self.list_left.next = self.discard.val() & self.from_list.val();
-        self.send_places.next = 0.into();
-        if self.send_gone.val() & self.send_left.val() {
-            self.send_places.next = 2.into();
-        } else if self.send_gone.val() | self.send_left.val() {
-            self.send_places.next = 1.into();
-        }
-        if self.send_taken.val() {
-            self.send_places.next = MINUS_ONE.into();
-            if self.send_gone.val() & self.send_left.val() {
-                self.send_places.next = 1.into();
-            } else if self.send_gone.val() | self.send_left.val() {
-                self.send_places.next = 0.into();
-            }
-        }
-        self.list_places.next = 0.into();
-        if self.list_gone.val() & self.list_left.val() {
-            self.list_places.next = 2.into();
-        } else if self.list_gone.val() | self.list_left.val() {
-            self.list_places.next = 1.into();
-        }
-        if self.list_taken.val() {
-            self.list_places.next = MINUS_ONE.into();
-            if self.list_gone.val() & self.list_left.val() {
-                self.list_places.next = 1.into();
-            } else if self.list_gone.val() | self.list_left.val() {
-                self.list_places.next = 0.into();
-            }
-        }
-        self.send_room.d.next = self.send_room.q.val() + self.send_places.val();
-        self.list_room.d.next = self.list_room.q.val() + self.list_places.val();
+        set!(
+            self.send_places,
+            taken = self.selecting.val() & !self.selected_ring.val().get_bit(0),
+            gone = self.send_gone.val(),
+            left = (self.discard.val() & !self.from_list.val()) | self.put_back.val()
+        );
+        set!(
+            self.list_places,
+            taken = self.selecting.val() & self.selected_ring.val().get_bit(0),
+            gone = self.list_gone.val(),
+            left = self.discard.val() & self.from_list.val()
+        );
     }
 }

@@ -40,6 +40,7 @@ mod words;
 
 use super::decode::Decode;
 use super::entry_queue::{DEPTH, EntryQueue};
+use super::places::Places;
 use super::ring::Ring;
 use crate::config::Config;
 use crate::prelude::*;
@@ -166,20 +167,9 @@ pub struct Fetch {
     /// Rings of the reads under way, the oldest first.
     #[is(Fifo::new(2 * QUEUE))]
     under_way: Fifo<Bits<8>>,
-    /// Places of each class that nothing is read for.
-    #[is(Reg::new((QUEUE as u64).into()))]
-    send_room: Reg<Bits<8>>,
-    #[is(Reg::new((QUEUE as u64).into()))]
-    list_room: Reg<Bits<8>>,
-    send_place: Signal<Local, Bit>,
-    list_place: Signal<Local, Bit>,
-    // A place of each is taken; one is left without a request that leaves; and by how much the places change.
-    send_taken: Signal<Local, Bit>,
-    list_taken: Signal<Local, Bit>,
-    send_left: Signal<Local, Bit>,
-    list_left: Signal<Local, Bit>,
-    send_places: Signal<Local, Bits<8>>,
-    list_places: Signal<Local, Bits<8>>,
+    // Places of each class that nothing is read for.
+    send_places: Places,
+    list_places: Places,
 
     // The word that has come, and whether it was the last of its entry.
     word: Reg<Bits<64>>,
