@@ -39,8 +39,8 @@ mod rings;
 mod words;
 
 use super::decode::Decode;
-use super::entry_queue::{DEPTH, EntryQueue};
-use super::places::Places;
+use super::entry_queue::EntryQueue;
+use super::places::{Places, QUEUE};
 use super::ring::Ring;
 use crate::config::Config;
 use crate::prelude::*;
@@ -54,9 +54,6 @@ use abi::control::{Operation, RING_BITS};
 use abi::opcode::WorkRing;
 
 const _: () = assert!(QUEUE < 1 << 5, "a ring counts to its class's places");
-
-/// Entries of a class that may be under way or wait to be taken. At a memory latency of 125 cycles this keeps a read for every nine cycles under way.
-pub const QUEUE: usize = DEPTH;
 
 const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
 
