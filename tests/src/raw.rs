@@ -29,16 +29,22 @@ const POLL_CYCLES: u64 = 50;
 /// Cycles after which a test gives the card up.
 pub const PATIENCE: u64 = 200_000;
 
-/// A 64-byte cell, so that a slice of them is aligned as rings must be.
-#[repr(align(64))]
-struct Line([AtomicU64; 8]);
+/// Words of a [`Page`].
+const PAGE_WORDS: usize = 512;
 
-const _: () = assert!(align_of::<Line>() as u64 == RING_ALIGN);
+/// Begins where a page of the host's memory does, as a mapping does: the card sees where in a page an address is, and where a burst ends by it. With memory from
+/// anywhere the same seed would be another run each time.
+#[repr(align(4096))]
+struct Page([AtomicU64; PAGE_WORDS]);
+
+const _: () = assert!((align_of::<Page>() as u64).is_multiple_of(RING_ALIGN));
+const _: () = assert!(align_of::<Page>() == size_of::<Page>());
 
 /// Memory that the card may access for as long as this lives. The host accesses it atomically only,
 /// so that whatever the card does is no data race.
 pub struct Mapped {
-    lines: Box<[Line]>,
+    pages: Box<[Page]>,
+    words: usize,
     address: u64,
     transport: Arc<dyn Transport>,
 }
@@ -46,15 +52,18 @@ pub struct Mapped {
 impl Mapped {
     /// Maps at least `bytes` zeroed bytes.
     pub fn new(transport: &Arc<dyn Transport>, bytes: usize) -> Self {
-        let lines: Box<[Line]> = (0..bytes.div_ceil(64).max(1))
-            .map(|_| Line(Default::default()))
+        // The card has no more of it than was asked for, in whole lines of 64 bytes.
+        let words = 8 * bytes.div_ceil(64).max(1);
+        let pages: Box<[Page]> = (0..words.div_ceil(PAGE_WORDS))
+            .map(|_| Page([const { AtomicU64::new(0) }; PAGE_WORDS]))
             .collect();
-        let start = std::ptr::NonNull::from(&lines[..]).cast();
-        // SAFETY: the lines are one allocation, which `Drop` unmaps before it is freed; they are
+        let start = std::ptr::NonNull::from(&pages[..]).cast();
+        // SAFETY: the pages are one allocation, which `Drop` unmaps before it is freed; they are
         // shared cells, of which only atomic accesses are made while they are mapped.
-        let address = unsafe { transport.map(start, size_of_val(&lines[..])) };
+        let address = unsafe { transport.map(start, 8 * words) };
         Self {
-            lines,
+            pages,
+            words,
             address: address.expect("room for a mapping"),
             transport: transport.clone(),
         }
@@ -72,7 +81,8 @@ impl Mapped {
     }
 
     fn cell(&self, word: usize) -> &AtomicU64 {
-        &self.lines[word / 8].0[word % 8]
+        assert!(word < self.words, "beyond the mapping");
+        &self.pages[word / PAGE_WORDS].0[word % PAGE_WORDS]
     }
 
     /// Writes 64-bit words from word `at` on.
@@ -93,7 +103,7 @@ impl Mapped {
 
     /// All bytes.
     pub fn bytes(&self) -> Vec<u8> {
-        let words = self.lines.iter().flat_map(|line| &line.0);
+        let words = self.pages.iter().flat_map(|page| &page.0).take(self.words);
         words
             .flat_map(|cell| cell.load(Ordering::Acquire).to_le_bytes())
             .collect()
