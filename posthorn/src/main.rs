@@ -437,6 +437,13 @@ fn replay(command: &str, arguments: &ReplayArguments) -> Result<ExitCode> {
     );
     bar.set_prefix(trace.app.clone());
     let done = AtomicBool::new(false);
+    /// Says so when it goes, also if that is because something has panicked: the thread that shows the progress would go on for ever.
+    struct Says<'a>(&'a AtomicBool);
+    impl Drop for Says<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
     let replayed = std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut told = 0;
@@ -454,9 +461,8 @@ fn replay(command: &str, arguments: &ReplayArguments) -> Result<ExitCode> {
                 std::thread::sleep(Duration::from_millis(100));
             }
         });
-        let replayed = replay::run(&trace, firmware, &options, &shared);
-        done.store(true, Ordering::Relaxed);
-        replayed
+        let _done = Says(&done);
+        replay::run(&trace, firmware, &options, &shared)
     })?;
     bar.finish_and_clear();
     report(given, &options.faults, &replayed, stats)
