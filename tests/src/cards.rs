@@ -7,6 +7,7 @@
 //! ```
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -226,28 +227,30 @@ impl GatesOnly {
         cluster: Cluster,
         host: impl Fn(Host) -> T + Sync,
     ) -> (Vec<T>, sim::Report) {
-        recorded(cluster, &[], host)
+        let results = Mutex::new(BTreeMap::new());
+        let report = recorded(cluster, &[], &|simulated| {
+            let card = simulated.card();
+            let result = host(simulated);
+            lock(&results).insert(card, result);
+        });
+        let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (results.into_values().collect(), report)
     }
 }
 
-fn recorded<T: Send>(
-    cluster: Cluster,
-    records: &[Record],
-    host: impl Fn(Host) -> T + Sync,
-) -> (Vec<T>, sim::Report) {
-    let Outcome {
-        hosts,
-        error,
-        report,
-    } = cluster.run(|simulated| {
+/// What a rank does. Behind a pointer, so that what runs cards is compiled once, and not for each test.
+type Program<'a> = &'a (dyn Fn(Host) + Sync);
+
+fn recorded(cluster: Cluster, records: &[Record], host: Program<'_>) -> sim::Report {
+    let Outcome { error, report, .. } = cluster.run(|simulated| {
         let record = records.get(simulated.card()).cloned().unwrap_or_default();
         let place = Place::Gates(simulated);
-        host(Host { place, record })
+        host(Host { place, record });
     });
     if let Some(error) = error {
         panic!("{error}");
     }
-    (hosts.into_iter().flatten().collect(), report)
+    report
 }
 
 /// Runs `host` for each of so many cards of the model, with these capabilities.
@@ -263,7 +266,7 @@ pub fn modelled(
 ) {
     let mut options = options(config, count, seed);
     options.sizes.capabilities = capabilities;
-    run_modelled(options, Wires::default(), &records(count), host);
+    run_modelled(options, Wires::default(), &records(count), &host);
 }
 
 /// Runs `host` for each of so many cards of the model, over these wires.
@@ -277,7 +280,7 @@ pub fn modelled_over(
     wires: Wires,
     host: impl Fn(Host) + Sync,
 ) {
-    run_modelled(options(config, count, seed), wires, &records(count), host);
+    run_modelled(options(config, count, seed), wires, &records(count), &host);
 }
 
 /// Runs `host` for each of so many cards of the model, under a plan of faults.
@@ -296,15 +299,10 @@ pub fn modelled_under(
         true => Wires::tapped(LinkFilter::ALL, Faults::new(plan, seed, "model")),
         false => Wires::default(),
     };
-    run_modelled_under(plan, options, wires, &records(count), host);
+    run_modelled_under(plan, options, wires, &records(count), &host);
 }
 
-fn run_modelled(
-    options: SoftOptions,
-    wires: Wires,
-    records: &[Record],
-    host: impl Fn(Host) + Sync,
-) {
+fn run_modelled(options: SoftOptions, wires: Wires, records: &[Record], host: Program<'_>) {
     run_modelled_under(&FaultPlan::default(), options, wires, records, host);
 }
 
@@ -313,7 +311,7 @@ fn run_modelled_under(
     options: SoftOptions,
     wires: Wires,
     records: &[Record],
-    host: impl Fn(Host) + Sync,
+    host: Program<'_>,
 ) {
     model::run(options, wires, plan, |rank| {
         let record = records[rank.card()].clone();
@@ -355,10 +353,20 @@ pub fn both_over(
     wires: impl Fn() -> Wires,
     host: impl Fn(Host) + Sync,
 ) -> sim::Report {
+    compared(config, count, seed, &wires, &host)
+}
+
+fn compared(
+    config: &str,
+    count: usize,
+    seed: u64,
+    wires: &dyn Fn() -> Wires,
+    host: Program<'_>,
+) -> sim::Report {
     let (of_model, of_gates) = (records(count), records(count));
-    run_modelled(options(config, count, seed), wires(), &of_model, &host);
+    run_modelled(options(config, count, seed), wires(), &of_model, host);
     let cluster = wires().onto_gates(cards(config, count, seed));
-    let (_, report) = recorded(cluster, &of_gates, host);
+    let report = recorded(cluster, &of_gates, host);
     for (card, (model, gates)) in of_model.iter().zip(&of_gates).enumerate() {
         let sorted = |record: &Record| {
             let mut told: Vec<String> = lock(record).iter().map(|t| format!("{t:x?}")).collect();
