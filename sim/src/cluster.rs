@@ -42,7 +42,7 @@ use crate::card::{Card, CardFault, CardReport, Surroundings, Waves};
 use crate::clock::{Clock, Finish, Limits, Stop};
 use crate::fabric::{Fabric, FabricCount, Link, LinkFilter, Tap};
 use crate::fault::{Fate, FaultPlan, Faults};
-use crate::firmware::Firmware;
+use crate::firmware::{Firmware, Segment};
 use crate::host::{Costs, Host, Shared};
 use crate::memory::MemoryConfig;
 use crate::monitor::CreditBroken;
@@ -234,6 +234,7 @@ pub struct Cluster {
     faults: FaultPlan,
     costs: Costs,
     firmware: Option<Firmware>,
+    loaded_by_hosts: bool,
     moments: bool,
     matches: bool,
     waves: Vec<(usize, Waves)>,
@@ -271,6 +272,7 @@ impl Cluster {
             faults: FaultPlan::default(),
             costs: Costs::default(),
             firmware: None,
+            loaded_by_hosts: false,
             moments: false,
             matches: false,
             waves: Vec::new(),
@@ -375,11 +377,19 @@ impl Cluster {
         self
     }
 
-    /// Firmware, which is loaded and started before the hosts start. Without it the management
-    /// processors stay in reset.
+    /// Firmware, which is started before the hosts start. It is in the processors' memories at power-up, where a bitstream can have it; see
+    /// [`loaded_by_hosts`](Self::loaded_by_hosts). Without firmware the management processors stay in reset.
     #[must_use]
     pub fn firmware(mut self, firmware: Firmware) -> Self {
         self.firmware = Some(firmware);
+        self
+    }
+
+    /// The hosts write the firmware into the cards, word by word, which takes two cycles a word. So they do anyway where a card has no memory that could be
+    /// filled before.
+    #[must_use]
+    pub fn loaded_by_hosts(mut self) -> Self {
+        self.loaded_by_hosts = true;
         self
     }
 
@@ -447,7 +457,13 @@ impl Cluster {
                 let traced = self.waves.iter().any(|(traced, _)| *traced == card);
                 let mut model = (self.make)(card, self.seed, traced)?;
                 model.divide_processor_clock(self.processor_clock);
-                Ok(model)
+                let segments = match &self.firmware {
+                    Some(firmware) if !self.loaded_by_hosts => firmware.segments(),
+                    _ => &[],
+                };
+                let fill = |segment: &Segment| model.preload(segment.address, &segment.bytes);
+                let is_filled = !segments.is_empty() && segments.iter().all(fill);
+                Ok((model, is_filled))
             })
             .collect();
         let models = match models {
@@ -462,26 +478,25 @@ impl Cluster {
         let all: Vec<_> = models
             .into_iter()
             .enumerate()
-            .map(|(number, model)| {
+            .map(|(number, (model, is_filled))| {
                 let card = Card::new(model, number, self.surroundings(number));
                 let clock = Arc::clone(&clock);
                 let fate = Fate::of(&self.faults, number);
-                Arc::new(Shared::new(
-                    number, self.cards, card, clock, self.costs, fate,
-                ))
+                let shared = Shared::new(number, self.cards, card, clock, self.costs, fate);
+                (Arc::new(shared), is_filled)
             })
             .collect();
         let firmware = self.firmware.as_ref();
         let hosts = std::thread::scope(|scope| {
             let threads: Vec<_> = all
                 .iter()
-                .map(|shared| {
+                .map(|(shared, is_filled)| {
                     let host = &host;
                     let me = Host::new(Arc::clone(shared));
                     scope.spawn(move || {
-                        let result = me
-                            .shared()
-                            .run(0, || boot(&me, firmware).then(|| host(me.clone())));
+                        let result = me.shared().run(0, || {
+                            boot(&me, firmware, *is_filled).then(|| host(me.clone()))
+                        });
                         me.shared().join_children();
                         result.flatten()
                     })
@@ -504,7 +519,7 @@ impl Cluster {
             error: outcome.and_then(Result::err).or(taps.err().map(Error::Tap)),
             report: Report {
                 cycles,
-                cards: all.iter().map(|shared| shared.report()).collect(),
+                cards: all.iter().map(|(shared, _)| shared.report()).collect(),
                 fabric,
                 credit_checks,
                 wall: start.elapsed(),
@@ -557,9 +572,9 @@ impl Cluster {
     }
 }
 
-/// Waits for the gates, loads the firmware, and for the others to be as far. Returns whether the host may start.
-fn boot(host: &Host, firmware: Option<&Firmware>) -> bool {
-    let booted = load(host, firmware);
+/// Waits for the gates, starts the firmware, which is loaded before unless it `is_there`, and for the others to be as far. Returns whether the host may start.
+fn boot(host: &Host, firmware: Option<&Firmware>, is_there: bool) -> bool {
+    let booted = start(host, firmware, is_there);
     host.shared().booted();
     match booted.and_then(|()| host.all_gather(Vec::new()).map_err(|e| e.to_string())) {
         Ok(_) => true,
@@ -570,7 +585,7 @@ fn boot(host: &Host, firmware: Option<&Firmware>) -> bool {
     }
 }
 
-fn load(host: &Host, firmware: Option<&Firmware>) -> Result<(), String> {
+fn start(host: &Host, firmware: Option<&Firmware>, is_there: bool) -> Result<(), String> {
     let transport = host.transport();
     let told = |error: TransportError| error.to_string();
     // SAFETY: nobody has opened the card yet.
@@ -586,7 +601,11 @@ fn load(host: &Host, firmware: Option<&Firmware>) -> Result<(), String> {
     let Some(firmware) = firmware else {
         return Ok(());
     };
-    let segments = firmware.segments().iter();
+    let segments = match is_there {
+        true => &[],
+        false => firmware.segments(),
+    };
+    let segments = segments.iter();
     let segments = segments.map(|segment| (segment.address, segment.bytes.as_slice()));
     // SAFETY: the segments are those of an ELF that carries the build id of Posthorn's firmware.
     unsafe { host_driver::load_firmware(Arc::new(transport), segments) }

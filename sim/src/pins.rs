@@ -337,6 +337,13 @@ pub trait CardModel: Send {
         let _ = held;
     }
 
+    /// Writes `bytes` into the memory of its processor, from this address of the processor's on, before the first cycle: a multiple of 4. Returns whether
+    /// there is such a memory.
+    fn preload(&mut self, address: u32, bytes: &[u8]) -> bool {
+        let _ = (address, bytes);
+        false
+    }
+
     /// Sizes of its matching engine, if what it does there is to be held to the reference.
     fn sizes(&self) -> Option<Sizes> {
         None

@@ -10,6 +10,7 @@ use std::io;
 use std::path::Path;
 
 use abi::control::DATA_WORDS;
+use abi::mgmt::MEMORY_BASE;
 use hdl::config::Config;
 use match_reference::{Sizes, sizes_of};
 use model::{Model, ModelError, Port};
@@ -54,6 +55,17 @@ ports! {
     monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
     monitor_match_valid monitor_match_operation monitor_match_posted monitor_match_unexpected
     monitor_match_command monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index monitor_reply_more
+}
+
+/// The management processor in the hierarchy of a card's modules, and its memories in the order of their addresses; see `hdl/src/mgmt/processor.rs`.
+const PROCESSOR: &str = "subsystem.processor";
+const MEMORIES: [&str; 2] = ["lower", "upper"];
+
+/// A little-endian word; one that is cut short is filled with zeros.
+fn word(bytes: &[u8]) -> u32 {
+    let mut word = [0; 4];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u32::from_le_bytes(word)
 }
 
 /// A card whose gates Verilator has compiled.
@@ -269,6 +281,27 @@ impl CardModel for VerilatedCard {
 
     fn hold_processor_clock(&mut self, held: bool) {
         self.model.hold_divided(held);
+    }
+
+    fn preload(&mut self, address: u32, bytes: &[u8]) -> bool {
+        let words: Vec<u32> = bytes.chunks(4).map(word).collect();
+        let mut left = words.as_slice();
+        // Words of the memories before this one, and of that which is written next.
+        let (mut start, mut next) = (0, address.wrapping_sub(MEMORY_BASE) as usize / 4);
+        for name in MEMORIES {
+            let path = format!("{}.{PROCESSOR}.{name}.words", self.model.name());
+            let Ok(memory) = self.model.memory(&path) else {
+                return false;
+            };
+            let end = start + memory.len();
+            if next < end && !left.is_empty() {
+                let here = left.len().min(end - next);
+                memory[next - start..][..here].copy_from_slice(&left[..here]);
+                (left, next) = (&left[here..], next + here);
+            }
+            start = end;
+        }
+        left.is_empty()
     }
 
     fn sizes(&self) -> Option<Sizes> {

@@ -59,6 +59,7 @@ pub fn text(class: &str, prefix: &str, ports: &[Port], traced: bool) -> String {
     format!(
         r#"#include "{class}.h"
 #include "verilated.h"
+#include "verilated_syms.h"
 {include}#include <cstdint>
 #include <cstdio>
 
@@ -121,6 +122,16 @@ void {prefix}_step(Model* m, std::uint64_t n) {{
     while (n--) {{
         {step}
     }}
+}}
+void* {prefix}_memory(Model* m, const char* scope, const char* name, std::uint64_t* words) {{
+    // It is there once the model has been evaluated, and so has its initial contents.
+    enter(m);
+    m->top.eval();
+    const VerilatedScope* found = m->context.scopeFind(scope);
+    const VerilatedVar* memory = found ? found->varFind(name) : nullptr;
+    if (!memory || memory->vltype() != VLVT_UINT32 || memory->udims() != 1) return nullptr;
+    *words = static_cast<std::uint64_t>(memory->elements(1));
+    return memory->datap();
 }}
 int {prefix}_error(Model* m) {{
     if (!m->context.gotError()) return 0;

@@ -44,6 +44,14 @@ pub enum ModelError {
         /// What was asked for.
         port: String,
     },
+    /// The model has no such memory that can be written from outside.
+    #[error("model `{model}` has no memory `{memory}`, or Verilator wasn't told to keep it")]
+    NoMemory {
+        /// Name of the model.
+        model: String,
+        /// What was asked for.
+        memory: String,
+    },
     /// The waveform can't be written.
     #[error("can't write the waveform: {0}")]
     Waveform(#[from] io::Error),

@@ -35,11 +35,13 @@ mod pins;
 mod table;
 mod trace;
 
+use std::ffi::CString;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::ptr::{self, NonNull};
+use std::slice;
 
 pub use error::{AssertionFailed, ModelError};
 use pin::Pin;
@@ -284,6 +286,29 @@ impl Model {
     pub fn eval(&mut self) {
         // SAFETY: the object is alive, and `&mut self` keeps other threads out.
         unsafe { (self.entry.eval)(self.raw.as_ptr()) }
+    }
+
+    /// A memory inside the gates, of words of 17 to 32 bits, to write before they run: `path` are the names of the modules' instances and that of the memory,
+    /// with a dot between each two. Verilator has to be told to keep it accessible (`public_flat_rw`, see `hdl/src/mgmt/ibex.vlt`).
+    ///
+    /// # Errors
+    /// If there is no such memory.
+    pub fn memory(&mut self, path: &str) -> Result<&mut [u32], ModelError> {
+        let missing = || ModelError::NoMemory {
+            model: self.entry.name.into(),
+            memory: path.into(),
+        };
+        let (scope, name) = path.rsplit_once('.').ok_or_else(missing)?;
+        let scope = CString::new(scope).map_err(|_| missing())?;
+        let name = CString::new(name).map_err(|_| missing())?;
+        let mut words = 0;
+        // SAFETY: the object is alive, `&mut self` keeps other threads out, and the strings end with a zero.
+        let first = unsafe {
+            (self.entry.memory)(self.raw.as_ptr(), scope.as_ptr(), name.as_ptr(), &mut words)
+        };
+        let first = NonNull::new(first).ok_or_else(missing)?;
+        // SAFETY: the shim says that so many words of 32 bits stand there, as long as the object does, which isn't evaluated while they are borrowed.
+        Ok(unsafe { slice::from_raw_parts_mut(first.as_ptr(), words as usize) })
     }
 
     /// Lets `port` be a second clock, in phase with the first: it rises in cycle 0 and in each `by`-th after that, and falls with the first. It moves in

@@ -1,6 +1,6 @@
 //! The table of linked models, which the build script writes from the manifest.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 
 use verilated::vcd::VcdC;
 
@@ -34,6 +34,9 @@ pub(crate) struct Entry {
     pub clock: unsafe extern "C" fn(*mut Raw, u8),
     /// So many cycles: clock low, clock high.
     pub step: unsafe extern "C" fn(*mut Raw, u64),
+    /// Evaluates, and returns the first word of a memory of words of up to 32 bits that Verilator was asked to keep accessible, by the scope and the
+    /// name that its Verilog gives it, and writes how many words there are. Null if there is none. It holds until `delete`.
+    pub memory: unsafe extern "C" fn(*mut Raw, *const c_char, *const c_char, *mut u64) -> *mut u32,
     pub error: unsafe extern "C" fn(*mut Raw) -> c_int,
     pub clear_error: unsafe extern "C" fn(*mut Raw),
     /// Declares the signals to a waveform that isn't open yet. Only in traced builds.

@@ -245,6 +245,10 @@ impl<C: CardModel> CardModel for Troubled<C> {
         self.inner.hold_processor_clock(held);
     }
 
+    fn preload(&mut self, address: u32, bytes: &[u8]) -> bool {
+        self.inner.preload(address, bytes)
+    }
+
     fn sizes(&self) -> Option<Sizes> {
         self.inner.sizes()
     }

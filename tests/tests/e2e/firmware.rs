@@ -6,7 +6,7 @@ use abi::status::MailboxStatus;
 use host_driver::{
     Access, CommandError, Device, DeviceOptions, OpenError, Source, TaggedReceive, WcStatus,
 };
-use posthorn_tests::cards::{GatesOnly, both, cards};
+use posthorn_tests::cards::{GatesOnly, both, cards, firmware};
 use posthorn_tests::raw::{LoopbackEndpoint, RawHost};
 use posthorn_tests::side::{Setup, Side};
 use rand::{Rng, SeedableRng};
@@ -28,6 +28,39 @@ fn absent_firmware_is_a_time_out_that_says_so() {
         assert_eq!(error, OpenError::FirmwareTimeout(20_000));
         assert!(error.to_string().contains("is it loaded and running?"));
     });
+}
+
+#[test]
+fn firmware_that_hosts_write_into_their_cards_runs_as_firmware_that_is_there_at_power_up() {
+    let run = |cluster: Cluster| {
+        let (told, report) = GatesOnly::Firmware.run(cluster, |host| {
+            let mut me = Side::open(&host);
+            let peer = 1 - me.rank();
+            me.receive(1, Some(peer), 1, 100);
+            me.send(peer, 1, 2, 100);
+            let statuses = me.statuses(2);
+            let build_id = me.device.identity().build_id;
+            me.meet();
+            me.finish();
+            (build_id, statuses)
+        });
+        (told, report.cycles)
+    };
+    let (told, cycles) = run(cards("tiny", 2, 88));
+    let (told_loaded, cycles_loaded) = run(cards("tiny", 2, 88).loaded_by_hosts());
+    assert_eq!(told.len(), 2);
+    for (build_id, statuses) in &told {
+        assert_eq!(*build_id, firmware().build_id());
+        let well = |wr_id| (wr_id, WcStatus::Success);
+        assert!(statuses.contains(&well(1)) && statuses.contains(&well(2)));
+    }
+    assert_eq!(told_loaded, told);
+    let bytes: usize = firmware().segments().iter().map(|s| s.bytes.len()).sum();
+    let words = bytes as u64 / 4;
+    assert!(
+        cycles_loaded > cycles + words,
+        "a word takes a register write"
+    );
 }
 
 #[test]
