@@ -24,7 +24,7 @@ use crate::verilog::{Break, Options, PrintError, generate};
 /// How a top is simulated, which decides how long its compiler works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// For a moment, in a test of one block.
+    /// For a moment, in a test of one block. If it can be broken, its test simulates that variant, with no break picked.
     Test,
     /// For long, and so large that it is synthesised only if it is asked for: whole cards.
     Card,

@@ -98,10 +98,12 @@ impl Build {
     }
 }
 
-/// What g++ does for what each evaluation of a model runs: waveforms are for looking at, not for long, and not each g++ can train.
+/// What g++ does for what each evaluation of a model runs. Waveforms are for looking at, and writing one takes longer than the gates; and not each g++ can
+/// train.
 fn effort(top: &Top, traced: bool) -> Effort {
     match top.class.effort() {
-        Effort::Trained if traced || !gxx::can_train() => Effort::Much,
+        _ if traced => Effort::Once,
+        Effort::Trained if !gxx::can_train() => Effort::Much,
         effort => effort,
     }
 }
@@ -301,6 +303,8 @@ fn units(obj: &Path, fast: &[String], slow: &[String], effort: Effort) -> Result
     let mut fast = sized(fast)?;
     fast.insert(0, ("shim.cpp".into(), 0));
     let mut slow = sized(slow)?;
+    // What C++ could call of the gates' own, where Verilator keeps something accessible: nothing, so no evaluation runs it.
+    slow.extend(fast.extract_if(.., |(file, _)| file.ends_with("__Dpi.cpp")));
     if fast.iter().chain(&slow).map(|(_, size)| size).sum::<u64>() <= BATCH_BYTES {
         fast.append(&mut slow);
     }

