@@ -185,7 +185,8 @@ fn the_seed_decides_every_transfer_and_nothing_else_does() {
         (report.cycles, hosts, cards)
     };
     let one = run(3, 1);
-    assert!(one.2.iter().all(|(moments, _)| moments.len() > 1000));
+    let moments: Vec<usize> = one.2.iter().map(|(moments, _)| moments.len()).collect();
+    assert!(moments.iter().all(|count| *count > 300), "{moments:?}");
     for threads in [2, 3] {
         assert!(run(3, threads) == one, "{threads} threads");
     }
