@@ -1,7 +1,5 @@
 //! Fields to the bits of a struct port and back: first field least significant.
 
-#![allow(dead_code, reason = "each test program uses some of it")]
-
 /// Values with their widths, of at most 64 bits, packed into words.
 pub fn pack(fields: &[(u64, u32)]) -> Vec<u64> {
     let total: u32 = fields.iter().map(|(_, width)| width).sum();

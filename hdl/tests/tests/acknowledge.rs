@@ -4,19 +4,17 @@
 //!
 //! What a pair owes, the model says. When it has to come, this test says: before long, but not at once if a message of the pair waits for its frame.
 
-use hdl_tests as support;
-
 use abi::control::{Operation, PairSetup};
 use abi::status::Status;
 use abi::wire::FrameType;
 use card_model::link::{Acknowledge, Owed, SinkNumbers};
 use card_model::{Break, Reason, Update};
 use hdl::config;
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::{Steady, pack, set_control, unpack};
+use hdl_tests::{Bench, Size, for_sizes, is_caught, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, Size, for_sizes, is_caught, rate};
 
 /// Cycles for which numbers wait for a message of their pair, at most.
 const DELAY: u16 = 300;
@@ -460,7 +458,7 @@ fn it_waits(waits: &'static str) {
 
 #[test]
 fn an_acknowledgement_waits_for_a_message_that_can_carry_it_but_not_for_long() {
-    support::for_seeds(1, an_acknowledgement_that_waits);
+    hdl_tests::for_seeds(1, an_acknowledgement_that_waits);
 }
 
 #[test]

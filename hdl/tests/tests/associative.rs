@@ -3,15 +3,13 @@
 //! The bench drives every input of every cycle at random within the rules of the block, so that search,
 //! choice, removal and insertion overlap in all ways, and compares every output in every cycle.
 
-use hdl_tests as support;
-
 use card_model::matching::has_room;
 use hdl::config::{self, Config};
 use hdl::matching::AssociativeSearch;
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::{Bench, for_seeds};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::{Bench, for_seeds};
 
 /// What an entry holds, or a search looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +95,7 @@ struct Mood {
 
 impl Mood {
     fn random(rng: &mut impl Rng) -> Self {
-        let rate = |rng: &mut _| support::rate(rng);
+        let rate = |rng: &mut _| hdl_tests::rate(rng);
         match rng.random_range(0..4) {
             // A message a cycle.
             0 => Mood {
@@ -596,7 +594,7 @@ fn quota(config: &Config, rng: &mut ChaCha8Rng, cycles: u32) {
     let (mut taking, mut giving) = (0.5, 0.5);
     for _ in 0..cycles {
         if rng.random_bool(0.02) {
-            (taking, giving) = (support::rate(rng), support::rate(rng));
+            (taking, giving) = (hdl_tests::rate(rng), hdl_tests::rate(rng));
         }
         let asked = rng.random_range(0..config.endpoints + 1);
         let taker = rng.random_range(0..config.endpoints);

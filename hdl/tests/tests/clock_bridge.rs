@@ -1,17 +1,15 @@
 //! The crossing between the card's clock and the processor's, at any ratio, against a model of what both sides see of each other.
 
-use hdl_tests as support;
-
 use std::cell::Cell;
 use std::collections::VecDeque;
 
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::clocks::Clocks;
+use hdl_tests::fields::{pack, unpack};
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::clocks::Clocks;
-use support::fields::{pack, unpack};
-use support::{Bench, for_seeds, rate};
 
 const TOP: &str = "mgmt_clock_bridge";
 const CLOCKS: [&str; 2] = ["clock", "processor_clock"];

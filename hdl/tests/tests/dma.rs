@@ -1,15 +1,13 @@
 //! The DMA engines, Verilated, between random clients and a memory that keeps AXI's rules and looks
 //! whether the engine does.
 
-use hdl_tests as support;
-
 use std::collections::VecDeque;
 
+use hdl_tests::axi::{Memory, WINDOW};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::axi::{Memory, WINDOW};
-use support::broken::{breaks, mutants};
-use support::{Bench, for_seeds, rate};
 
 const CLIENTS: usize = 3;
 

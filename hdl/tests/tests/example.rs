@@ -1,12 +1,10 @@
 //! `example::Batches`, Verilated: the block of the page *Writing a block*.
 
-use hdl_tests as support;
-
 use abi::limits::EAGER_MAX;
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::{Bench, for_seeds, rate};
 
 /// Gives the block lengths and takes its summaries, each side at a rate of its own; compares them with the
 /// sums of three lengths each.

@@ -1,18 +1,16 @@
 //! `link::Faults`, Verilated, against a model: a pair fails once, everybody hears of it, and after
 //! `PairClear` no failure of the pair is on its way; an event is raised unless it has been told otherwise.
 
-use hdl_tests as support;
-
 use abi::control::{Operation, PairSetup};
 use abi::event::{Cause, INFO_CLOSED_BIT};
 use abi::status::Status;
 use hdl::config;
 use hdl::link::party;
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::{Steady, pack, set_control, unpack};
+use hdl_tests::{Bench, Size, for_sizes, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, Size, for_sizes, rate};
 
 const STATUSES: [Status; 4] = [
     Status::LinkError,

@@ -1,8 +1,5 @@
 //! `protect::Fence`: a change waits for the accesses that began before it and that it covers, and for no others.
 
-use hdl_tests as support;
-use hdl_tests::bits;
-
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
@@ -10,12 +7,12 @@ use abi::control::{
     AccessReport, COVER_CONTEXT, COVER_DOMAIN, COVER_PAGES, COVER_PAIR, COVER_REGION, FenceSetup,
     Operation, PermissionSetup,
 };
-use bits::pack;
 use hdl::protect::TICKETS;
+use hdl_tests::bits::pack;
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::{Bench, for_seeds, rate};
 
 /// Clients.
 const CLIENTS: usize = 2;

@@ -1,17 +1,15 @@
 //! `link::FirmwareOut`, `FrameMux` and `FirmwareIn`, Verilated, each against a model with random idle, back-pressure and a
 //! processor that does what it mustn't.
 
-use hdl_tests as support;
-
 use std::collections::VecDeque;
 
 use abi::mgmt::{FRAME_WORDS, FRAMES_IN};
 use abi::wire::crc32c;
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::Steady;
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::fields::Steady;
-use support::{Bench, for_seeds, rate};
 
 /// Words of 64 bits of a frame of the firmware, without its trailer.
 const WORDS: usize = FRAME_WORDS / 2;

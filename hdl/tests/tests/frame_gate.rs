@@ -1,14 +1,12 @@
 //! `link::FrameGate`, Verilated: frames stay whole on both sides of it while what is between is reset.
 
-use hdl_tests as support;
-
 use std::collections::VecDeque;
 
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::Steady;
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::fields::Steady;
-use support::{Bench, for_seeds, rate};
 
 /// Number of the frame, of the word in it, and whether it is the last.
 type Word = (u64, u64, bool);

@@ -1,8 +1,6 @@
 //! `link::Framer`, Verilated, against `Transmit` of the model of the card: every message becomes one frame with the right bytes and the next number of its pair, and so does
 //! every control frame; neither waits for more than one of the other; and the end of a pair never waits for the wire.
 
-use hdl_tests as support;
-
 use std::collections::{HashMap, VecDeque};
 
 use abi::control::{CardSetup, Operation, PairSetup};
@@ -11,11 +9,11 @@ use abi::request::{FLAG_READY, Opcode, SendRequest};
 use abi::wire::{FrameHeader, FrameType, HEADER_BYTES};
 use card_model::link::{Asked, Owed, SinkNumbers, Transmit, seal};
 use hdl::config;
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::{Steady, pack, set_control};
+use hdl_tests::{Bench, Size, for_sizes, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::fields::{Steady, pack, set_control};
-use support::{Bench, Size, for_sizes, rate};
 
 /// What is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

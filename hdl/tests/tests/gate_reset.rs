@@ -3,8 +3,6 @@
 //!
 //! Endpoint 0 and endpoint 1 send to each other. Their frames leave the card and come back by a mirror, or turn round inside.
 
-use hdl_tests as support;
-
 use std::cell::Cell;
 use std::collections::VecDeque;
 
@@ -22,12 +20,12 @@ use abi::register::{
 use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest};
 use abi::status::Status;
 use hdl::host::WIRE_PATIENCE;
+use hdl_tests::axi::Memory;
+use hdl_tests::broken::breaks;
+use hdl_tests::fields::{Steady, set_control};
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::axi::Memory;
-use support::broken::breaks;
-use support::fields::{Steady, set_control};
-use support::{Bench, for_seeds, rate};
 
 const MAC: u64 = 0x0605_0403_0201;
 const BASE: u64 = 0x10_0000;

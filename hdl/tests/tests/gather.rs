@@ -2,8 +2,6 @@
 //! its pair is dropped first; the payload is the job's segments one after the other; reads overlap, and none waits for the wire. Of a get the buffer is
 //! asked for and not read; an answer becomes a message whatever comes of its read.
 
-use hdl_tests as support;
-
 use std::collections::VecDeque;
 
 use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_READ};
@@ -12,11 +10,11 @@ use abi::request::{FLAG_READY, INLINE_BYTES, MAX_SEGMENTS};
 use abi::status::Status;
 use hdl::config::JOBS;
 use hdl::link::PAYLOAD_WORDS;
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::{Steady, pack, unpack};
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::fields::{Steady, pack, unpack};
-use support::{Bench, for_seeds, rate};
 
 /// A segment of a job's buffer.
 #[derive(Clone, Copy, Debug)]

@@ -1,20 +1,18 @@
 //! The matching engine, Verilated, held to the reference of `match-reference`: random commands of all
 //! kinds, one behind the other with random gaps, every reply compared, and the cycles that it took.
 
-use hdl_tests as support;
-
 use std::cell::Cell;
 
 use hdl::config::{self, Config};
 use hdl::matching::table_rows;
+use hdl_tests::broken::{breaks_by, mutants, picked};
+use hdl_tests::{current, for_seeds};
 use match_reference::{
     Block, Breach, Command, Harness, Operation, Outcome, Seen, Sizes, Tables, Traffic, Verilated,
     sizes_of,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks_by, mutants, picked};
-use support::{current, for_seeds};
 
 /// Commands that each of the four sizes gets: 200,000 in all.
 const COMMANDS: u64 = 50_000;

@@ -1,16 +1,14 @@
 //! `link::Loopback`, Verilated: whole frames to where they belong, in order, and the receiver's two
 //! sources in turn.
 
-use hdl_tests as support;
-
 use std::collections::VecDeque;
 
 use abi::control::{CardSetup, Operation};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::{Steady, set_control};
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::fields::{Steady, set_control};
-use support::{Bench, for_seeds, rate};
 
 const MAC: u64 = 0x0605_0403_0201;
 

@@ -1,8 +1,6 @@
 //! The management subsystem, Verilated, with a small program on the real core; the fan-out of
 //! control requests; the counters.
 
-use hdl_tests as support;
-
 use abi::control::{
     Counter, Operation, PAIR_COUNTER_BITS, PairCounter, RefusalReason, pair_counter_of_index,
 };
@@ -18,13 +16,13 @@ use abi::mgmt::{
 use abi::register::MAILBOX_WORDS;
 use hdl::config::TINY;
 use hdl::mgmt::FOUR;
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::{pack, unpack};
+use hdl_tests::monitor::{Do, EXTERNAL_PENDING, TIMER_PENDING, monitor};
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::fields::{pack, unpack};
-use support::monitor::{Do, EXTERNAL_PENDING, TIMER_PENDING, monitor};
-use support::{Bench, for_seeds, rate};
 
 /// A subsystem that runs the monitor, and the host's end of its mailbox.
 struct Host {
@@ -921,8 +919,8 @@ fn counter_index(rng: &mut ChaCha8Rng) -> usize {
 }
 
 /// Counts at random in each cycle, against sums kept here, with reads, withdrawn requests and resets at random times.
-fn counts_by_number(model: &str, rng: &mut ChaCha8Rng) {
-    let mut bench = Bench::open(model);
+fn counts_by_number(rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open("mgmt_counters");
     let code = u64::from(Operation::CounterRead.code());
     let (mut reads, mut withdrawn) = (0, 0);
     for _ in 0..8 {
@@ -977,14 +975,12 @@ fn counts_by_number(model: &str, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
-    for_seeds(8, |rng| counts_by_number("mgmt_counters", rng));
+    for_seeds(8, counts_by_number);
 }
 
 #[test]
 fn each_broken_contract_of_the_counters_is_noticed() {
-    breaks("mgmt_counters", 2, |rng| {
-        counts_by_number("mgmt_counters", rng)
-    });
+    breaks("mgmt_counters", 2, counts_by_number);
 }
 
 /// What happens to pairs at random, among them some that aren't there, against counts kept here; pairs are connected anew, and counters read, meanwhile.

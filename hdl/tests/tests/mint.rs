@@ -1,19 +1,16 @@
 //! `protect::Mint`: which row and which tag a grant of the gates' own has, and when the row is free again, against the model.
 
-use hdl_tests as support;
-use hdl_tests::bits;
-
 use std::cell::RefCell;
 
 use abi::control::{GrantSetup, MintSetup, Operation, minted_grants};
 use abi::key::{remote_key_index, remote_key_tag};
-use bits::pack;
 use card_model::Mint;
 use hdl::config::TINY;
+use hdl_tests::bits::pack;
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::{Bench, for_seeds, rate};
 
 /// Cycles in which a tag is made: a round in each, and one before them.
 const TAG: u64 = 24;

@@ -1,8 +1,6 @@
 //! A whole card, Verilated, whose processor does what the test says: what the firmware needs of the gates comes
 //! through all the wiring.
 
-use hdl_tests as support;
-
 use abi::control::{CardSetup, EventSetup, Operation, PairSetup};
 use abi::event::Cause;
 use abi::mgmt::{
@@ -19,10 +17,10 @@ use abi::status::Status;
 use abi::wire::{
     ETHERTYPE_FIELD, FrameHeader, FrameType, MANAGEMENT_BYTES, VERSION, crc32c, frame_bytes,
 };
+use hdl_tests::monitor::{Do, monitor};
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::monitor::{Do, monitor};
-use support::{Bench, for_seeds, rate};
 
 const MAC: u64 = 0x0605_0403_0201;
 

@@ -1,20 +1,17 @@
 //! What is refused to peers is told to their hosts: all of it, seldom, and each of them in its turn.
 
-use hdl_tests as support;
-use hdl_tests::bits;
-
 use std::collections::BTreeMap;
 
 use abi::control::{Operation, PairSetup, RefusalReason};
 use abi::event::{Cause, PeerRefusal};
 use abi::times::REFUSAL_INTERVAL;
-use bits::{pack, unpack};
 use hdl::config::TINY;
+use hdl_tests::bits::{pack, unpack};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::{Bench, for_seeds};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::{Bench, for_seeds};
 
 /// Cycles after which a refusal is kept.
 const SOON: u64 = 24;

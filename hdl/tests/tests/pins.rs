@@ -1,10 +1,8 @@
 //! The whole card at its pins: its reset, and what it asks of the bus beside each access.
 
-use hdl_tests as support;
-
 use abi::register::{ID, MAGIC};
 use hdl::prim::power_on_reset::CYCLES;
-use support::Bench;
+use hdl_tests::Bench;
 
 /// As it broke: in the cycle of a reset of one edge the card still took what was offered, and forgot it.
 #[test]

@@ -1,18 +1,16 @@
 //! The primitives, Verilated, against models of what they promise.
 
-use hdl_tests as support;
-
 use std::collections::VecDeque;
 
 use hdl::prelude::*;
 use hdl::prim::power_on_reset::CYCLES;
 use hdl::prim::{BlockRam, ByteRam, Ram};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::clocks::Clocks;
+use hdl_tests::fields::Steady;
+use hdl_tests::{Bench, current, for_seeds, is_caught, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::clocks::Clocks;
-use support::fields::Steady;
-use support::{Bench, current, for_seeds, is_caught, rate};
 
 /// One rising edge of a rust-hdl block that has been given its inputs.
 fn edge<B: Block>(block: &mut B, clock: impl Fn(&mut B, bool)) {

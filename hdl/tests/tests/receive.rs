@@ -4,8 +4,6 @@
 //! What the model says of a frame holds from the cycle in which the block counts it; a fault that is offered holds two
 //! cycles after it has been taken.
 
-use hdl_tests as support;
-
 use std::cell::Cell;
 use std::collections::VecDeque;
 
@@ -19,11 +17,11 @@ use abi::wire::{
 use card_model::Break;
 use card_model::link::{Receive, Screened, screen_for, seal};
 use hdl::config;
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::{Steady, pack, set_control, unpack};
+use hdl_tests::{Bench, Size, for_size, for_sizes, is_caught, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, Size, for_size, for_sizes, is_caught, rate};
 
 /// Counters with their pins.
 const COUNTERS: [(Counter, &str); 7] = [

@@ -1,15 +1,12 @@
 //! What the regions refuse is told to the processor: all of it, seldom, and when nobody else tells something.
 
-use hdl_tests as support;
-use hdl_tests::bits;
-
 use abi::event::{Cause, NO_PAIR, Refusal};
 use abi::times::REFUSAL_INTERVAL;
-use bits::{pack, unpack};
+use hdl_tests::bits::{pack, unpack};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::{Bench, for_seeds, rate};
 
 /// Random refusals, beside somebody who tells at times.
 fn refuses(rng: &mut ChaCha8Rng) {

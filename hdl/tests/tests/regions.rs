@@ -1,8 +1,5 @@
 //! The table of regions, Verilated, against the regions of the model of the card.
 
-use hdl_tests as support;
-use hdl_tests::bits;
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,14 +11,14 @@ use abi::control::{
 use abi::event::PeerRefusal;
 use abi::key::{REMOTE_KEY_TAG_BITS, remote_key, remote_key_index};
 use abi::times::SHUT_OUT_TICK;
-use bits::{pack, unpack};
 use card_model::{Access, Break, Refused, Regions, RemoteAccess};
 use hdl::config::{self, Config};
 use hdl::protect::LATENCY;
+use hdl_tests::bits::{pack, unpack};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::{Bench, Size, for_sizes, is_caught, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::{Bench, Size, for_sizes, is_caught, rate};
 
 /// Words of a query.
 fn words(query: &Access) -> Vec<u64> {

@@ -1,14 +1,12 @@
 //! The register block, Verilated, cycle by cycle against a model of the register map, with a host
 //! that writes and reads at the same time.
 
-use hdl_tests as support;
-
 use abi::register::{self, Access, ENDPOINT_PAGE, MAILBOX_PAGE, MAILBOX_WORDS};
 use hdl::config::{self, Config};
+use hdl_tests::broken::breaks;
+use hdl_tests::{Bench, for_sizes, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
-use support::{Bench, for_sizes, rate};
 
 const OKAY: u64 = 0;
 const SLVERR: u64 = 2;

@@ -1,18 +1,16 @@
 //! `link::Responder`, Verilated, between a Delivery, a SendQueues and a Gather of the test's: each get is answered after it has been asked, by one job
 //! that says whether its peer is shut out; pairs take turns, and so do sends; nobody waits for the wire; and a pair that is set or cleared forgets.
 
-use hdl_tests as support;
-
 use std::collections::{BTreeMap, VecDeque};
 
 use abi::control::{Operation, PairSetup};
 use hdl::config::{self, JOBS};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::{Steady, pack, set_control, unpack};
+use hdl_tests::{Bench, Size, for_sizes, rate};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, Size, for_sizes, rate};
 
 /// Gets that a peer which keeps to the rules has without an answer, and places that a pair has.
 const PLACES: u32 = 16;

@@ -5,8 +5,6 @@
 //! What a request, a turn, an answer, progress and a failure lead to, the model says. When it has to come, this test says:
 //! turns in turn, time-outs and questions not too early nor too late.
 
-use hdl_tests as support;
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,12 +21,12 @@ use abi::times::{
 use card_model::sends::{Awaited, Job, Posted, Progress, Segments, Sends};
 use card_model::{Answered, Break, Output, Reason};
 use hdl::config::{self, JOBS};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::{Steady, pack, set_control, unpack};
+use hdl_tests::{Bench, Size, for_sizes, is_caught, rate};
 use rand::Rng;
 use rand::seq::IteratorRandom;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, Size, for_sizes, is_caught, rate};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Send {

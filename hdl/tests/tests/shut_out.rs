@@ -1,20 +1,17 @@
 //! Who is refused too often is denied without a look-up for a while, and nobody else waits: `protect::ShutOut` against the model's.
 
-use hdl_tests as support;
-use hdl_tests::bits;
-
 use std::cell::Cell;
 use std::collections::VecDeque;
 
 use abi::control::{Operation, RefusalReason, ShutOutReport, ShutOutSetup};
 use abi::times::SHUT_OUT_TICK;
-use bits::pack;
 use card_model::ShutOuts;
 use hdl::config::TINY;
+use hdl_tests::bits::pack;
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::{Bench, for_seeds};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::{Bench, for_seeds};
 
 /// Cycles from a question of a peer to the answer, or to Regions, at most; and until a refusal is counted.
 const SOON: u64 = 16;

@@ -1,16 +1,14 @@
 //! The unexpected messages, Verilated, against the lists of the model of the card: every answer, and how long it took.
 
-use hdl_tests as support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use card_model::matching::{Command, Lists, Operation, Outcome, Reply, Sizes};
 use hdl::config::{self, Config};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::{Bench, for_seeds};
 use rand::Rng;
 use rand::seq::{IndexedRandom, IteratorRandom};
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::{Bench, for_seeds};
 
 /// Places of a pair.
 const SLOTS: u64 = 16;

@@ -5,10 +5,8 @@
 //! Whatever is taken is told to the model, and every access and every output has to be the one
 //! that the model comes to next.
 
-use hdl_tests::bits;
 mod memory;
 mod reference;
-use hdl_tests as support;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,10 +17,10 @@ use abi::request::Opcode;
 use abi::status::Status;
 use card_model::Break;
 use hdl::config::{ECP5, SCARCE};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::{Bench, Size, for_size};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks, mutants};
-use support::{Bench, Size, for_size};
 use world::{Control, Mood, World};
 
 /// Delivery with the blocks that it asks.

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::bits::unpack;
-use crate::support::Bench;
+use hdl_tests::Bench;
+use hdl_tests::bits::unpack;
 
 /// An access as it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Memory {
             answered: 0,
             held: false,
             offering: false,
-            rate: crate::support::rate(rng),
+            rate: hdl_tests::rate(rng),
             latency: [0, 3, 40][rng.random_range(0..3)],
         }
     }

@@ -26,10 +26,10 @@ use rand::distr::weighted::WeightedIndex;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::bits::{pack, unpack};
 use crate::memory::{Access, Memory};
 use crate::reference::{ENDPOINTS, PAIRS, Reference, Step};
-use crate::support::{Bench, Size, rate};
+use hdl_tests::bits::{pack, unpack};
+use hdl_tests::{Bench, Size, rate};
 
 const BASE: u64 = 0x7_ffff_0000;
 const SIZE: usize = 0x23_0000;

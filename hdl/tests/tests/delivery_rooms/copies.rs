@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::support::broken::{breaks, mutants};
-use super::support::{Bench, for_seeds, rate};
 use super::{JOB_WORDS, Job, Sink, Source, access};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::{Bench, for_seeds, rate};
 
 /// Words of the buffer.
 const BUFFER: usize = 256;

@@ -5,10 +5,10 @@ use abi::status::Status;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::support::broken::{breaks, mutants};
-use super::support::fields::pack;
-use super::support::{Bench, for_seeds, rate};
 use super::{Ending, Sink, Source};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::pack;
+use hdl_tests::{Bench, for_seeds, rate};
 
 /// What the block says, with the bits of its pin.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,12 +5,11 @@ mod copies;
 mod ledger;
 mod resolve;
 mod rules;
-use hdl_tests as support;
 
+use hdl_tests::Bench;
+use hdl_tests::fields::{Steady, pack};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::Bench;
-use support::fields::{Steady, pack};
 
 /// Ways of payloads, by the number that `hdl::types::Way` gives them.
 #[derive(Clone, Copy, Debug, PartialEq)]

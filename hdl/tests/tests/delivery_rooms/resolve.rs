@@ -8,10 +8,10 @@ use hdl::config::TINY;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::support::broken::{breaks, mutants};
-use super::support::fields::pack;
-use super::support::{Bench, for_seeds, rate};
 use super::{Ending, Job, Sink, Source, Way, access};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::pack;
+use hdl_tests::{Bench, for_seeds, rate};
 
 const PAIRS: usize = TINY.pairs;
 

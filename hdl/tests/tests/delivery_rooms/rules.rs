@@ -7,9 +7,9 @@ use hdl::config::TINY;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::support::broken::{breaks, mutants};
-use super::support::fields::pack;
-use super::support::{Bench, Size, for_sizes};
+use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::pack;
+use hdl_tests::{Bench, Size, for_sizes};
 
 const BLOCK: &str = "rules";
 /// Looks of a run.

@@ -1,8 +1,8 @@
 //! A Verilated block with its pins by name, and values of many fields on one pin.
 
-use super::support::broken::picked;
-use super::support::current;
 use hdl::config::{self, Config};
+use hdl_tests::broken::picked;
+use hdl_tests::current;
 use model::{Model, Pins};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

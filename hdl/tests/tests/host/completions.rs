@@ -9,7 +9,6 @@ use super::bench::{
     Bench, Outcome, Packed, chance, claim, control, doorbell, for_sizes, pace, wrong,
 };
 use super::memory::{Memory, WritePort};
-use super::support::broken::breaks_by;
 use abi::completion::{Completion, LONG_KINDS, words_written};
 use abi::control::{Counter, EndpointSetup, Operation, RING_COMPLETION, RingSetup, ring_index};
 use abi::event::{Cause, NO_PAIR};
@@ -18,6 +17,7 @@ use abi::ring::is_written;
 use card_model::memory::{BusError, HostMemory};
 use card_model::{Counters, Endpoints};
 use hdl::config::{Config, ECP5};
+use hdl_tests::broken::breaks_by;
 use rand::seq::IteratorRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

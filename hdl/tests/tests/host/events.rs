@@ -5,12 +5,12 @@ use super::bench::{
     Bench, Outcome, Packed, chance, claim, control, doorbell, for_sizes, pace, wrong,
 };
 use super::memory::{Memory, WritePort};
-use super::support::broken::breaks_by;
 use abi::control::{EventSetup, Operation, RING_EVENT, ring_index};
 use abi::event::{Cause, Event, NO_PAIR};
 use abi::register::{EVENT_ARM, EVENT_HEAD, STICKY};
 use abi::ring::phase;
 use hdl::config::{Config, ECP5};
+use hdl_tests::broken::breaks_by;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;

@@ -6,7 +6,6 @@ use super::bench::{
     Bench, Outcome, Packed, chance, claim, control, doorbell, for_sizes, pace, wrong,
 };
 use super::memory::{Memory, ReadPort};
-use super::support::broken::breaks_by;
 use abi::completion::Completion;
 use abi::control::{Operation, RING_LIST, RING_SEND, ring_index};
 use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
@@ -21,6 +20,7 @@ use abi::request::{
 use abi::status::Status;
 use hdl::config::{Config, ECP5};
 use hdl::host::Fetch;
+use hdl_tests::broken::breaks_by;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;

@@ -6,4 +6,3 @@ mod completions;
 mod events;
 mod fetch;
 mod memory;
-use hdl_tests as support;

@@ -5,7 +5,6 @@
 //! credits are conserved at every cycle. A pair fails only if Delivery asks for it, or if a wire loses all of its frames: then
 //! in time, on both sides, with one event each. It works again when it is connected anew.
 
-use hdl_tests as support;
 mod transfer;
 
 mod wire;
@@ -18,8 +17,8 @@ use abi::status::Status;
 use hdl::catalogue::picks_of;
 use hdl::config;
 use hdl::link::breaks;
+use hdl_tests::{Size, for_sizes, is_caught};
 use rand::Rng;
-use support::{Size, for_sizes, is_caught};
 use world::World;
 
 #[test]

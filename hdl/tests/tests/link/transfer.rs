@@ -6,8 +6,8 @@ use hdl::config::TINY;
 use rand::{Rng, RngCore};
 use rand_chacha::ChaCha8Rng;
 
-use crate::support::fields::{pack, set_control, unpack};
-use crate::support::{Bench, Size, for_size, for_sizes, rate};
+use hdl_tests::fields::{pack, set_control, unpack};
+use hdl_tests::{Bench, Size, for_size, for_sizes, rate};
 
 /// Cycles in which a frame has certainly passed either block.
 const PATIENCE: u64 = 20_000;

@@ -6,7 +6,7 @@ use abi::wire::{FrameHeader, FrameType};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::support::Bench;
+use hdl_tests::Bench;
 
 /// Cycles that a frame is late at most.
 pub const LATE: u64 = 4000;

@@ -21,9 +21,9 @@ use abi::wire::{FrameHeader, FrameType, TRAILER_BYTES};
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::support::fields::{Steady, pack, set_control, unpack};
-use crate::support::{Bench, Size, rate};
 use crate::wire::{Fate, LATE, Taken, Wire};
+use hdl_tests::fields::{Steady, pack, set_control, unpack};
+use hdl_tests::{Bench, Size, rate};
 
 /// Log2 of the cycles without acknowledgement after which a pair goes back. Over a sound wire none does.
 const TIMEOUT_LOG2: u8 = 11;
