@@ -18,9 +18,9 @@ use posthorn::replay::{self, Options, Replayed, Shared};
 use posthorn::soak;
 use posthorn::trace::{Call, Trace};
 use replay_options::{CONFIGURATION, CONFIGURATIONS, ReplayOptions, can_be_written};
-use sim::Firmware;
 use sim::fault::FaultPlan;
 use sim::seed::BackPressure;
+use sim::{Firmware, Rate};
 
 /// Simulated Posthorn cards: replay recorded applications, measure.
 #[derive(Parser)]
@@ -411,6 +411,7 @@ fn replay(command: &str, arguments: &ReplayArguments) -> Result<ExitCode> {
                 longest: LONGEST_IDLE,
             }),
         faults,
+        processors: Rate::Times(1),
         threads: given.threads.map(NonZeroUsize::get),
         pcap: given.pcap.clone(),
         waves: given

@@ -96,7 +96,8 @@ fn table(models: &[&Entry], version: &str) -> String {
     fn {library}_enter(m: *mut Raw);
     fn {library}_pins(m: *mut Raw, pins: *mut *mut u8);
     fn {library}_eval(m: *mut Raw);
-    fn {library}_clock(m: *mut Raw, level: u8);
+    fn {library}_edges(m: *mut Raw);
+    fn {library}_clock(m: *mut Raw, level: u8, changed: bool);
     fn {library}_step(m: *mut Raw, n: u64);
     fn {library}_memory(m: *mut Raw, scope: *const c_char, name: *const c_char, words: *mut u64) -> *mut u32;
     fn {library}_error(m: *mut Raw) -> c_int;
@@ -108,7 +109,7 @@ fn table(models: &[&Entry], version: &str) -> String {
             rows,
             "    Entry {{ name: {name:?}, traced: {traced}, text: {text:?}, ports: &[{ports}],
         new: {library}_new, delete: {library}_delete, enter: {library}_enter, pins: {library}_pins,
-        eval: {library}_eval, clock: {library}_clock, step: {library}_step, memory: {library}_memory,
+        eval: {library}_eval, edges: {library}_edges, clock: {library}_clock, step: {library}_step, memory: {library}_memory,
         error: {library}_error, clear_error: {library}_clear_error, trace: {trace} }},
 "
         )

@@ -37,6 +37,7 @@ use std::time::{Duration, Instant};
 
 use abi::register::{STATUS, STATUS_READY};
 use host_driver::transport::{PauseResult, Transport, TransportError};
+use model::Rate;
 
 use crate::card::{Card, CardFault, CardReport, Surroundings, Waves};
 use crate::clock::{Clock, Finish, Limits, Stop};
@@ -223,7 +224,7 @@ pub struct Cluster {
     make: Maker,
     cards: usize,
     seed: u64,
-    processor_clock: u64,
+    processor_clock: Rate,
     threads: usize,
     link: Link,
     links: Vec<(usize, usize, Link)>,
@@ -261,7 +262,7 @@ impl Cluster {
             make: Box::new(make),
             cards: 1,
             seed: 1,
-            processor_clock: 1,
+            processor_clock: Rate::Times(1),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             link: Link::default(),
             links: Vec::new(),
@@ -299,15 +300,14 @@ impl Cluster {
         self
     }
 
-    /// Cycles of the card for each of its management processor's: 2 is what boards have. 1 if it isn't said, for a processor at
-    /// half the clock takes twice the simulated cycles for each command and changes nothing else.
+    /// How fast the management processors' clock is: one in two cycles is what boards have, and each cycle if it isn't said. It decides how many cycles a
+    /// command takes, and changes nothing else: a faster processor makes a simulation that is mostly commands shorter.
     ///
     /// # Panics
-    /// If `cycles` is 0.
+    /// When it runs, if the rate is 0.
     #[must_use]
-    pub fn processor_clock(mut self, cycles: u64) -> Self {
-        assert!(cycles > 0, "the processor has a clock");
-        self.processor_clock = cycles;
+    pub fn processor_clock(mut self, rate: Rate) -> Self {
+        self.processor_clock = rate;
         self
     }
 
@@ -456,7 +456,7 @@ impl Cluster {
             .map(|card| {
                 let traced = self.waves.iter().any(|(traced, _)| *traced == card);
                 let mut model = (self.make)(card, self.seed, traced)?;
-                model.divide_processor_clock(self.processor_clock);
+                model.set_processor_clock(self.processor_clock);
                 let segments = match &self.firmware {
                     Some(firmware) if !self.loaded_by_hosts => firmware.segments(),
                     _ => &[],

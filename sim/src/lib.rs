@@ -31,6 +31,7 @@ pub use card::{CardFault, CardReport, RESET_CYCLES, Waves};
 pub use cluster::{Cluster, Error, Outcome, Report};
 pub use firmware::Firmware;
 pub use host::{Costs, Host, HostThread, SimTransport};
+pub use model::Rate;
 
 /// Nanoseconds of a clock cycle: 125 MHz.
 pub const NS_PER_CYCLE: u64 = abi::mgmt::CLOCK_NS as u64;

@@ -22,6 +22,7 @@ use std::path::Path;
 
 use abi::control::DATA_WORDS;
 use match_reference::{Reply, Sizes};
+use model::Rate;
 
 /// Bytes of one beat of the memory bus and of the network streams.
 pub const BEAT_BYTES: usize = 8;
@@ -327,9 +328,9 @@ pub trait CardModel: Send {
         None
     }
 
-    /// Lets the processor's clock rise in each `by`-th cycle. A model without a processor has no such clock.
-    fn divide_processor_clock(&mut self, by: u64) {
-        let _ = by;
+    /// How fast the processor's clock is. A model without a processor has no such clock.
+    fn set_processor_clock(&mut self, rate: Rate) {
+        let _ = rate;
     }
 
     /// Lets the processor's clock stand, or go on. A model without a processor has no such clock.

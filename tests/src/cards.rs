@@ -23,7 +23,7 @@ use posthorn::soak::worker::{Failure, Tally};
 use posthorn::soak::{self, Run};
 use sim::fabric::LinkFilter;
 use sim::fault::{FaultPlan, Faults};
-use sim::{Cluster, Firmware, Outcome};
+use sim::{Cluster, Firmware, Outcome, Rate};
 use soft_card::{Flaw, Sizes, SoftOptions};
 
 use crate::model::{self, Rank};
@@ -40,6 +40,10 @@ pub fn firmware() -> Firmware {
     Firmware::parse(elf).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Processors of tests are faster than those of boards, which have half the card's clock: most of what is simulated of a short test is firmware that answers
+/// commands. A test of slower ones asks for them.
+pub const PROCESSORS: Rate = Rate::Times(4);
+
 /// So many cards of a configuration, with firmware.
 ///
 /// A cluster runs on one thread: the tests run beside each other.
@@ -48,6 +52,7 @@ pub fn cards(config: &str, cards: usize, seed: u64) -> Cluster {
         .cards(cards)
         .seed(seed)
         .threads(1)
+        .processor_clock(PROCESSORS)
         .firmware(firmware())
 }
 

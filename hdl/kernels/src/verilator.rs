@@ -80,20 +80,42 @@ impl Verilator {
     /// What Verilator has to say about a text under all warnings; empty if nothing. It writes C++
     /// for that: circles, for one, are found only then.
     pub fn lint(&self, text: &str, top: &str) -> String {
-        let (_, said) = self.check(text, top, &["--cc", "-Wall", "-Wno-fatal", "--assert"]);
+        let (_, said) = self.check(
+            text,
+            Some(top),
+            &["--cc", "-Wall", "-Wno-fatal", "--assert"],
+        );
         said
+    }
+
+    /// What Verilator has to say about each of these texts, as [`Verilator::lint`], with its top; those of which it says nothing are left out. No module may stand
+    /// in two of them: it reads all at once, which takes it little longer than one, and each alone only if it says something.
+    pub fn lint_all(&self, texts: &[(String, &str)]) -> Vec<String> {
+        let all: String = texts.iter().map(|(text, _)| text.as_str()).collect();
+        // Each text has a top.
+        let flags = ["--cc", "-Wall", "-Wno-fatal", "-Wno-MULTITOP", "--assert"];
+        let (legal, said) = self.check(&all, None, &flags);
+        if legal && said.is_empty() {
+            return Vec::new();
+        }
+        let alone = texts.iter().map(|(text, top)| self.lint(text, top));
+        let said_alone: Vec<String> = alone.filter(|said| !said.is_empty()).collect();
+        match said_alone.is_empty() {
+            true => vec![said],
+            false => said_alone,
+        }
     }
 
     /// Whether a text is legal at all.
     pub fn is_legal(&self, text: &str, top: &str) -> bool {
         let quiet = ["--lint-only", "-Wno-fatal", "-Wno-lint", "-Wno-style"];
-        let (legal, _) = self.check(text, top, &quiet);
+        let (legal, _) = self.check(text, Some(top), &quiet);
         legal
     }
 
     /// Whether Verilator takes a text, and what it says. Both are kept for the next time.
-    fn check(&self, text: &str, top: &str, flags: &[&str]) -> (bool, String) {
-        let hash = self.hash(&[text, top, &flags.join(" ")]);
+    fn check(&self, text: &str, top: Option<&str>, flags: &[&str]) -> (bool, String) {
+        let hash = self.hash(&[text, top.unwrap_or_default(), &flags.join(" ")]);
         let answer = self.cache.join(format!("answer-{hash}"));
         if let Ok(known) = std::fs::read_to_string(&answer) {
             let (legal, said) = known.split_once('\n').expect("written so below");
@@ -104,7 +126,8 @@ impl Verilator {
         let output = self
             .command()
             .current_dir(&folder)
-            .args(["--no-timing", "--Mdir", ".", "--top-module", top])
+            .args(["--no-timing", "--Mdir", "."])
+            .args(top.map(|top| ["--top-module", top]).into_iter().flatten())
             .args(flags)
             .arg("text.sv")
             .output()

@@ -15,7 +15,7 @@ use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hdl::config::{self, Config};
-use model::{Model, Pins};
+use model::{Model, Pins, Rate};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -55,17 +55,18 @@ impl Bench {
         current::check(&model);
         let pins = Pins::of(&model);
         let mut bench = Bench { model, pins };
-        bench.divide_processor_clock(1);
+        bench.set_processor_clock(Rate::Times(1));
         if let Some(number) = pick {
             bench.set(hdl::verilog::PICK, number);
         }
         bench
     }
 
-    /// Lets the processor's clock, if the block has one, rise in each `by`-th cycle; in each if it isn't said.
-    pub fn divide_processor_clock(&mut self, by: u64) {
+    /// How fast the processor's clock is, if the block has one: as fast as the card's if it isn't said.
+    pub fn set_processor_clock(&mut self, rate: Rate) {
         if self.pins.has("processor_clock") {
-            self.model.divide(self.pins.port("processor_clock"), by);
+            self.model
+                .second_clock(self.pins.port("processor_clock"), rate);
         }
     }
 

@@ -20,6 +20,7 @@ use hdl_tests::broken::{breaks, mutants};
 use hdl_tests::fields::{pack, unpack};
 use hdl_tests::monitor::{Do, EXTERNAL_PENDING, TIMER_PENDING, monitor};
 use hdl_tests::{Bench, for_seeds, rate};
+use model::Rate;
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
@@ -33,13 +34,13 @@ struct Host {
 
 impl Host {
     fn boot(seed: u64, mac: u64) -> Self {
-        Self::boot_divided(seed, mac, 1)
+        Self::boot_at(seed, mac, Rate::Times(1))
     }
 
-    /// The same with a processor whose clock rises in each `by`-th cycle.
-    fn boot_divided(seed: u64, mac: u64, by: u64) -> Self {
+    /// The same with a processor that is as fast as it is said.
+    fn boot_at(seed: u64, mac: u64, rate: Rate) -> Self {
         let mut bench = Bench::open_cold("mgmt_subsystem");
-        bench.divide_processor_clock(by);
+        bench.set_processor_clock(rate);
         bench.set("strap_seed", seed);
         bench.set("strap_mac", mac);
         bench.set("reset", true);
@@ -696,18 +697,41 @@ fn loading_a_processor_that_runs_is_caught() {
     assert!(host.bench.model.got_error().is_err());
 }
 
-/// The clocks that a processor may have: the card's own, what boards have, and a third of it.
-const DIVIDED: [u64; 3] = [1, 2, 3];
+/// The clocks that a processor may have, the fastest first: that of the tests of whole cards, the card's own, what boards have, and a third of it.
+const RATES: [Rate; 4] = [
+    Rate::Times(4),
+    Rate::Times(1),
+    Rate::OneIn(2),
+    Rate::OneIn(3),
+];
+
+#[test]
+fn a_faster_processor_answers_in_fewer_cycles_of_the_card() {
+    let taken = RATES.map(|rate| {
+        let mut host = Host::boot_at(1, 0, rate);
+        let before = host.bench.model.cycle();
+        host.peek(TIME);
+        host.bench.model.cycle() - before
+    });
+    assert!(
+        taken.is_sorted_by(|faster, slower| faster < slower),
+        "{taken:?}"
+    );
+}
 
 #[test]
 fn time_is_in_cycles_of_the_card_whatever_the_processors_are() {
-    for by in DIVIDED {
-        let mut host = Host::boot_divided(1, 0, by);
+    for rate in RATES {
+        let cycles = match rate {
+            Rate::Times(_) => 1,
+            Rate::OneIn(cycles) => u64::from(cycles),
+        };
+        let mut host = Host::boot_at(1, 0, rate);
         let before = host.bench.model.cycle();
         let now = host.peek(TIME);
         let after = host.bench.model.cycle();
         // Two cycles of reset don't count.
-        assert!((before - 2..after - 2).contains(&now), "divided by {by}");
+        assert!((before - 2..after - 2).contains(&now), "{rate:?}");
         host.poke(TIMER_COMPARE, now + 5000);
         host.poke(TIMER_ENABLE, 1);
         assert_eq!(host.ask(Do::Pending, 0, 0), Some(EXTERNAL_PENDING));
@@ -717,17 +741,17 @@ fn time_is_in_cycles_of_the_card_whatever_the_processors_are() {
         while host.bench.get("mailbox_answer") != host.request {
             host.step();
             let waited = host.bench.model.cycle() - after;
-            assert!(waited < 6000, "divided by {by}: it isn't woken");
+            assert!(waited < 6000, "{rate:?}: it isn't woken");
         }
         let woken = host.end().expect("it is a register");
         let late = woken - (now + 5000);
-        assert!(late < 100 * by, "divided by {by}: {late} cycles late");
+        assert!(late < 100 * cycles, "{rate:?}: {late} cycles late");
     }
 }
 
 /// Stops the processor at any moment, for any time, and gives it another program.
-fn stops(by: u64, rng: &mut ChaCha8Rng) {
-    let mut host = Host::boot_divided(1, 0, by);
+fn stops(rate: Rate, rng: &mut ChaCha8Rng) {
+    let mut host = Host::boot_at(1, 0, rate);
     for (round, greeting) in (1..).zip(*b"nopq") {
         let what = [Do::LoadWord, Do::StoreWord][rng.random_range(0..2)];
         let register = [TIME, LOG, MAILBOX_RESULT, SIZES][rng.random_range(0..4)];
@@ -762,8 +786,8 @@ fn stops(by: u64, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn a_processor_that_is_stopped_at_any_moment_starts_anew() {
-    for by in DIVIDED {
-        for_seeds(6, |rng| stops(by, rng));
+    for rate in RATES {
+        for_seeds(6, |rng| stops(rate, rng));
     }
 }
 

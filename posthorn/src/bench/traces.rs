@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
-use sim::Firmware;
 use sim::fault::FaultPlan;
 use sim::seed::BackPressure;
+use sim::{Firmware, Rate};
 
 use super::{Point, Report};
 use crate::replay::{self, Options, Shared};
@@ -45,6 +45,7 @@ pub fn run(folder: &Path, config: &str, seed: u64, firmware: &Firmware) -> Resul
             seed,
             pressure: BackPressure::NONE,
             faults: FaultPlan::default(),
+            processors: Rate::Times(1),
             threads: None,
             pcap: None,
             waves: None,

@@ -29,7 +29,7 @@ use sim::fault::{FaultPlan, Faults, process};
 use sim::log::{LogDecoder, LogLine};
 use sim::matching::Matched;
 use sim::seed::BackPressure;
-use sim::{Cluster, Firmware, Host, Waves};
+use sim::{Cluster, Firmware, Host, Rate, Waves};
 
 use crate::bench::matching::Sequence;
 use crate::checker::{self, Destination};
@@ -158,6 +158,8 @@ pub struct Options {
     pub pressure: BackPressure,
     /// What happens to frames on their way.
     pub faults: FaultPlan,
+    /// How fast the cards' processors are, by the cards' clock.
+    pub processors: Rate,
     /// Threads that the cards run on; all cores if none is given.
     pub threads: Option<usize>,
     /// File for every frame.
@@ -198,6 +200,7 @@ pub fn run(
         .cards(ranks)
         .seed(options.seed)
         .pressure(options.pressure)
+        .processor_clock(options.processors)
         .matches()
         .cancel(options.cancel.clone())
         .firmware(firmware.clone());

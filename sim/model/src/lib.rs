@@ -39,6 +39,7 @@ use std::ffi::CString;
 use std::fmt;
 use std::fs;
 use std::io;
+use std::mem;
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::slice;
@@ -89,15 +90,26 @@ pub struct Model {
     pins: Box<[Pin]>,
     seed: u64,
     cycle: u64,
-    divided: Option<Divided>,
+    /// An input that isn't a clock has another value than in the last evaluation.
+    changed: bool,
+    second: Option<SecondClock>,
     trace: Option<Trace>,
+}
+
+/// How fast a second clock is, by the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rate {
+    /// It rises so many times in each cycle.
+    Times(u32),
+    /// It rises in cycle 0, and in each so many cycles once.
+    OneIn(u32),
 }
 
 /// A second clock.
 #[derive(Clone, Copy)]
-struct Divided {
+struct SecondClock {
     port: Port,
-    by: u64,
+    rate: Rate,
     held: bool,
 }
 
@@ -180,7 +192,8 @@ impl Model {
             pins,
             seed,
             cycle: 0,
-            divided: None,
+            changed: true,
+            second: None,
             trace: None,
         })
     }
@@ -252,6 +265,7 @@ impl Model {
     /// If `port` comes from another model or is an output.
     #[inline]
     pub fn set(&mut self, port: Port, value: u64) {
+        self.changed = true;
         self.pin(port).set(value);
     }
 
@@ -270,6 +284,7 @@ impl Model {
     /// # Panics
     /// If `port` comes from another model or is an output.
     pub fn set_wide(&mut self, port: Port, words: &[u32]) {
+        self.changed = true;
         self.pin(port).set_wide(words);
     }
 
@@ -284,6 +299,7 @@ impl Model {
     /// Lets the gates settle without moving the clock.
     #[inline]
     pub fn eval(&mut self) {
+        self.changed = false;
         // SAFETY: the object is alive, and `&mut self` keeps other threads out.
         unsafe { (self.entry.eval)(self.raw.as_ptr()) }
     }
@@ -311,26 +327,27 @@ impl Model {
         Ok(unsafe { slice::from_raw_parts_mut(first.as_ptr(), words as usize) })
     }
 
-    /// Lets `port` be a second clock, in phase with the first: it rises in cycle 0 and in each `by`-th after that, and falls with the first. It moves in
+    /// Lets `port` be a second clock, in phase with the first: it rises with it, and again before it falls if it is faster. It moves in
     /// [`Model::step`] and its halves only.
     ///
     /// # Panics
-    /// If `by` is 0, or `port` comes from another model or is an output.
-    pub fn divide(&mut self, port: Port, by: u64) {
-        assert!(by > 0, "a clock rises now and then");
+    /// If the rate is 0, or `port` comes from another model or is an output.
+    pub fn second_clock(&mut self, port: Port, rate: Rate) {
+        let (Rate::Times(count) | Rate::OneIn(count)) = rate;
+        assert!(count > 0, "a clock rises now and then");
         self.set(port, 0);
-        self.divided = Some(Divided {
+        self.second = Some(SecondClock {
             port,
-            by,
+            rate,
             held: false,
         });
     }
 
     /// Holds the second clock low, from the next cycle on, or lets it rise again, in the cycles in which it would have all the time. Without a second clock it does
     /// nothing.
-    pub fn hold_divided(&mut self, held: bool) {
-        if let Some(divided) = &mut self.divided {
-            divided.held = held;
+    pub fn hold_second_clock(&mut self, held: bool) {
+        if let Some(second) = &mut self.second {
+            second.held = held;
         }
     }
 
@@ -350,13 +367,29 @@ impl Model {
 
     #[inline]
     fn half(&mut self, level: u8) {
-        if let Some(Divided { port, by, held }) = self.divided {
-            let rises = level != 0 && !held && self.cycle.is_multiple_of(by);
-            self.pin(port).set(rises.into());
+        // How often the second clock rises in this half, and it.
+        let second = self.second.map(|SecondClock { port, rate, held }| {
+            let rises = match rate {
+                _ if level == 0 || held => 0,
+                Rate::Times(count) => count,
+                Rate::OneIn(cycles) => u32::from(self.cycle.is_multiple_of(cycles.into())),
+            };
+            (port, rises)
+        });
+        if let Some((port, rises)) = second {
+            self.pin(port).set((rises > 0).into());
         }
+        let changed = mem::take(&mut self.changed);
         // SAFETY: the object is alive, and `&mut self` keeps other threads out. The call also makes
         // the context the thread's, which `dump` wants.
-        unsafe { (self.entry.clock)(self.raw.as_ptr(), level) };
+        unsafe { (self.entry.clock)(self.raw.as_ptr(), level, changed) };
+        if let Some((port, rises)) = second {
+            for level in (1..rises).flat_map(|_| [0, 1]) {
+                self.pin(port).set(level);
+                // SAFETY: as above, and no other input has changed since.
+                unsafe { (self.entry.edges)(self.raw.as_ptr()) };
+            }
+        }
         if let Some(trace) = &mut self.trace {
             trace.dump(self.cycle, level);
         }
@@ -370,7 +403,7 @@ impl Model {
 
     /// `n` cycles with the inputs as they are.
     pub fn steps(&mut self, n: u64) {
-        if self.trace.is_some() || self.divided.is_some() {
+        if self.trace.is_some() || self.second.is_some() {
             for _ in 0..n {
                 self.fall();
                 self.rise();
@@ -379,6 +412,7 @@ impl Model {
         }
         // SAFETY: the object is alive, and `&mut self` keeps other threads out.
         unsafe { (self.entry.step)(self.raw.as_ptr(), n) };
+        self.changed &= n == 0;
         self.cycle += n;
     }
 

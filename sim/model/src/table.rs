@@ -30,8 +30,10 @@ pub(crate) struct Entry {
     /// Writes the addresses of all pins, in the order of `ports`. They hold until `delete`.
     pub pins: unsafe extern "C" fn(*mut Raw, *mut *mut u8),
     pub eval: unsafe extern "C" fn(*mut Raw),
-    /// Sets the clock to a level and evaluates.
-    pub clock: unsafe extern "C" fn(*mut Raw, u8),
+    /// Evaluates what edges of clocks start. Since the last whole evaluation no other input has changed.
+    pub edges: unsafe extern "C" fn(*mut Raw),
+    /// Sets the clock to a level and evaluates: all of it, or what edges start; see `edges`.
+    pub clock: unsafe extern "C" fn(*mut Raw, u8, bool),
     /// So many cycles: clock low, clock high.
     pub step: unsafe extern "C" fn(*mut Raw, u64),
     /// Evaluates, and returns the first word of a memory of words of up to 32 bits that Verilator was asked to keep accessible, by the scope and the

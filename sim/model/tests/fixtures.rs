@@ -55,6 +55,26 @@ fn between_the_halves_of_a_step_the_outputs_are_those_before_the_edge() {
 }
 
 #[test]
+fn what_is_set_between_the_halves_of_a_step_is_seen_at_the_edge_and_behind_it() {
+    let mut model = counter(0);
+    let (step_by, count) = (model.port("step_by").unwrap(), model.port("count").unwrap());
+    let (input, output) = (model.port("a16").unwrap(), model.port("q16").unwrap());
+    let (wide, inverted) = (model.port("a100").unwrap(), model.port("q100").unwrap());
+    for round in 1..4 {
+        model.fall();
+        model.set(step_by, 7);
+        model.set(input, round);
+        model.set_wide(wide, &[round as u32; 4]);
+        model.rise();
+        let mut words = [0; 4];
+        model.get_wide(inverted, &mut words);
+        assert_eq!(model.get(count), 7 * round);
+        assert_eq!(model.get(output), !round & 0xffff);
+        assert_eq!(words[0], !round as u32);
+    }
+}
+
+#[test]
 fn pins_of_every_width_carry_all_their_bits_and_no_more() {
     let mut model = counter(0);
     for (input, output, width) in [("a16", "q16", 16), ("a33", "q33", 33)] {

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex};
 use card_model::matching::Sizes;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use sim::Rate;
 use sim::pins::{AddressBeat, BEAT_BYTES, CardModel, Inputs, Outputs, StreamBeat};
 use sim::seed::generator;
 
@@ -237,8 +238,8 @@ impl<C: CardModel> CardModel for Troubled<C> {
         self.inner.assertion()
     }
 
-    fn divide_processor_clock(&mut self, by: u64) {
-        self.inner.divide_processor_clock(by);
+    fn set_processor_clock(&mut self, rate: Rate) {
+        self.inner.set_processor_clock(rate);
     }
 
     fn hold_processor_clock(&mut self, held: bool) {

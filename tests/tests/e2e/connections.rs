@@ -14,6 +14,7 @@ use host_driver::{
 use posthorn_tests::cards::{GatesOnly, Host, both, both_over, cards};
 use posthorn_tests::frames::{edit, is};
 use posthorn_tests::wires::Wires;
+use sim::Rate;
 use sim::fabric::{LinkFilter, Passing};
 
 /// Cycles after which a connection is given up: longer than the firmware needs to repeat each of its frames a few times.
@@ -192,10 +193,10 @@ fn cards_connect_by_name_and_a_clean_end_is_no_failure_for_either() {
     });
 }
 
-/// As on boards. Other tests have the card's clock for the processor too, since commands take up to twice the cycles at half of it.
+/// As on boards. In other tests processors are faster, since commands are most of what is simulated.
 #[test]
 fn cards_whose_processors_have_half_the_clock_connect_talk_and_part() {
-    let cluster = cards("tiny", 2, 311).processor_clock(2);
+    let cluster = cards("tiny", 2, 311).processor_clock(Rate::OneIn(2));
     GatesOnly::Simulation.run(cluster, |host| {
         let mut me = Stranger::open(&host);
         whole_life(&mut me);

@@ -2,7 +2,7 @@
 
 use posthorn::replay::{Options, PlayError, Played, Shared, play, run as replay};
 use posthorn::summary::Summary;
-use posthorn_tests::cards::{cards, firmware};
+use posthorn_tests::cards::{PROCESSORS, cards, firmware};
 use posthorn_tests::cut::cut;
 use posthorn_tests::frames::{edit_payload, header, number};
 use sim::fabric::{LinkFilter, Passing};
@@ -23,6 +23,7 @@ fn options(config: &str, seed: u64) -> Options {
         seed,
         pressure: BackPressure::NONE,
         faults: FaultPlan::default(),
+        processors: PROCESSORS,
         threads: None,
         pcap: None,
         waves: None,

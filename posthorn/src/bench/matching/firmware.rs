@@ -8,7 +8,7 @@ use abi::list_bench::{
 };
 use abi::register::MAILBOX_WORDS;
 use anyhow::{Context, Result, ensure};
-use model::{Model, Port};
+use model::{Model, Port, Rate};
 use sim::Firmware;
 
 use host_matching::workload::{Kind, Structure, TAG_BITS};
@@ -54,7 +54,7 @@ impl Processor {
         let mut model = Model::open("mgmt_subsystem")?;
         // What it takes is in cycles of its own.
         let processor_clock = model.port("processor_clock")?;
-        model.divide(processor_clock, 1);
+        model.second_clock(processor_clock, Rate::Times(1));
         let reset = model.port("reset")?;
         model.set(reset, 1);
         model.steps(2);
