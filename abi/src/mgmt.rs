@@ -22,6 +22,16 @@ constants! {
     }
 }
 
+/// A word of the processor's memory from its bytes, the lowest first. Of those that are missing each is zero.
+///
+/// # Panics
+/// If there are more than four.
+pub fn memory_word(bytes: &[u8]) -> u32 {
+    let mut word = [0; 4];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u32::from_le_bytes(word)
+}
+
 registers! {
     /// Registers, by their offset from `REGISTER_BASE`.
     REGISTERS {

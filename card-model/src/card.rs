@@ -101,6 +101,13 @@ pub trait Timing {
         false
     }
 
+    /// Whether a send comes when its pair has failed and its sends don't know that yet: the receives of the pair end before them. It waits then, until a cancel
+    /// ends it; those that end with the failure need no time to wait in.
+    fn is_unaware(&self, endpoint: u8, request: &SendRequest) -> bool {
+        let _ = (endpoint, request);
+        false
+    }
+
     /// Looks at what follows from an action, in order.
     fn seen(&mut self, output: &Output) {
         let _ = output;
@@ -418,6 +425,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     pub fn goes_late(&mut self, pair: u16) {
         self.counters.count_of_pair(pair, PairCounter::Repeats);
         self.counters.count(Counter::FramesSent);
+        self.carries(pair);
+    }
+
+    /// A message's frame, which was given when it had its turn, goes out now: it carries the numbers of its pair.
+    pub fn carries(&mut self, pair: u16) {
         self.acknowledge.carried(pair);
     }
 
@@ -710,7 +722,10 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             (Ok(_), Err(status)) => vec![self.sends.unread(endpoint, &request, status)],
             (Ok(row), Ok(segments)) => {
                 let posted = Posted { request, segments };
-                self.sends.take(endpoint, row, posted)
+                match self.timing.is_unaware(endpoint, &request) {
+                    true => self.sends.keep(endpoint, row, posted),
+                    false => self.sends.take(endpoint, row, posted),
+                }
             }
         };
         self.put_all(outputs);

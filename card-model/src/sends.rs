@@ -460,6 +460,22 @@ impl Sends {
         std::iter::once(refused).chain(count).collect()
     }
 
+    /// Takes a send of a pair whose failure has not reached its sends yet: it waits until a cancel ends it, and never leaves. Any other is taken as ever.
+    pub fn keep(&mut self, endpoint: u8, row: &OpcodeRow, posted: Posted) -> Vec<Output> {
+        let source = self.own(endpoint, posted.request.pair);
+        let waits = |source: &&mut Source| {
+            let has_room = source.sends.len() < source.holds;
+            source.failed.is_some() && has_room && posted.length() <= EAGER_MAX as u64
+        };
+        match source.filter(waits) {
+            Some(source) if row.opcode == Opcode::TaggedSend => {
+                source.sends.push_back(posted);
+                Vec::new()
+            }
+            _ => self.take(endpoint, row, posted),
+        }
+    }
+
     /// Ends a gather whose second entry can't be read.
     pub fn unread(&self, endpoint: u8, request: &SendRequest, status: Status) -> Output {
         let posted = Posted {

@@ -4,6 +4,7 @@ use crate::device::{DeviceOptions, is_used, reset};
 use crate::error::OpenError;
 use crate::link::Link;
 use crate::transport::Transport;
+use abi::mgmt::memory_word;
 use abi::register::{CONTROL, CONTROL_RUN, LOADER_ADDRESS, LOADER_DATA};
 use std::sync::Arc;
 
@@ -36,9 +37,7 @@ pub unsafe fn load_firmware<'a>(
     for (address, bytes) in segments {
         link.write(LOADER_ADDRESS, address)?;
         for chunk in bytes.chunks(4) {
-            let mut word = [0; 4];
-            word[..chunk.len()].copy_from_slice(chunk);
-            link.write(LOADER_DATA, u32::from_le_bytes(word))?;
+            link.write(LOADER_DATA, memory_word(chunk))?;
         }
     }
     Ok(link.write(CONTROL, CONTROL_RUN)?)

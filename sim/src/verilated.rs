@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 use abi::control::DATA_WORDS;
-use abi::mgmt::MEMORY_BASE;
+use abi::mgmt::{MEMORY_BASE, memory_word};
 use hdl::config::Config;
 use match_reference::{Sizes, sizes_of};
 use model::{Model, ModelError, Port, Rate};
@@ -60,13 +60,6 @@ ports! {
 /// The management processor in the hierarchy of a card's modules, and its memories in the order of their addresses; see `hdl/src/mgmt/processor.rs`.
 const PROCESSOR: &str = "subsystem.processor";
 const MEMORIES: [&str; 2] = ["lower", "upper"];
-
-/// A little-endian word; one that is cut short is filled with zeros.
-fn word(bytes: &[u8]) -> u32 {
-    let mut word = [0; 4];
-    word[..bytes.len()].copy_from_slice(bytes);
-    u32::from_le_bytes(word)
-}
 
 /// A card whose gates Verilator has compiled.
 pub struct VerilatedCard {
@@ -293,7 +286,7 @@ impl CardModel for VerilatedCard {
     }
 
     fn preload(&mut self, address: u32, bytes: &[u8]) -> bool {
-        let words: Vec<u32> = bytes.chunks(4).map(word).collect();
+        let words: Vec<u32> = bytes.chunks(4).map(memory_word).collect();
         let mut left = words.as_slice();
         // Words of the memories before this one, and of that which is written next.
         let (mut start, mut next) = (0, address.wrapping_sub(MEMORY_BASE) as usize / 4);

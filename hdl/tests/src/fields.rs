@@ -5,40 +5,32 @@ use abi::control::Operation;
 
 use super::Bench;
 
-/// Puts fields of a value and a width after each other.
+/// Puts fields of a value and a width, of at most 64 bits, after each other.
 pub fn pack(fields: &[(u64, usize)]) -> Vec<u64> {
     let total: usize = fields.iter().map(|(_, width)| width).sum();
-    let mut words = vec![0; total.div_ceil(64).max(1)];
+    let mut words = vec![0; total.div_ceil(64)];
     let mut at = 0;
     for &(value, width) in fields {
-        let value = if width == 64 {
-            value
-        } else {
-            value & ((1 << width) - 1)
-        };
-        words[at / 64] |= value << (at % 64);
-        if at % 64 + width > 64 {
-            words[at / 64 + 1] |= value >> (64 - at % 64);
+        let kept = u128::from(value) & ((1 << width) - 1);
+        let spread = kept << (at % 64);
+        // It touches two words at most.
+        for (word, half) in words[at / 64..].iter_mut().zip([spread, spread >> 64]) {
+            *word |= half as u64;
         }
         at += width;
     }
     words
 }
 
-/// Takes fields of these widths apart.
+/// The fields of these widths, of at most 64 bits.
 pub fn unpack<const N: usize>(words: &[u64], widths: [usize; N]) -> [u64; N] {
     let mut at = 0;
     widths.map(|width| {
-        let mut value = words[at / 64] >> (at % 64);
-        if at % 64 + width > 64 {
-            value |= words[at / 64 + 1] << (64 - at % 64);
-        }
+        let word = |k: usize| words.get(k).map_or(0, |&word| u128::from(word));
+        let spread = word(at / 64) | word(at / 64 + 1) << 64;
+        let value = (spread >> (at % 64)) & ((1 << width) - 1);
         at += width;
-        if width == 64 {
-            value
-        } else {
-            value & ((1 << width) - 1)
-        }
+        value as u64
     })
 }
 

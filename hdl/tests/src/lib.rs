@@ -2,7 +2,6 @@
 //! a printed seed repeats.
 
 pub mod axi;
-pub mod bits;
 pub mod broken;
 pub mod clocks;
 pub mod current;

@@ -8,8 +8,8 @@ use abi::control::{
     Operation, PermissionSetup,
 };
 use hdl::protect::TICKETS;
-use hdl_tests::bits::pack;
 use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::pack;
 use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

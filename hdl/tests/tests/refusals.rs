@@ -2,8 +2,8 @@
 
 use abi::event::{Cause, NO_PAIR, Refusal};
 use abi::times::REFUSAL_INTERVAL;
-use hdl_tests::bits::{pack, unpack};
 use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::fields::{pack, unpack};
 use hdl_tests::{Bench, for_seeds, rate};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

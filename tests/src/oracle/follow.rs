@@ -35,9 +35,12 @@ const DOORBELL_CYCLES: u64 = 4;
 /// Cycles from the one in which Delivery takes a message, and looks whether its receive may be on its way, until its command enters the lists, at most
 /// if nothing holds it up.
 const ENTER_CYCLES: u64 = 4;
+/// Cycles from the one in which a pair has failed, as its frames or its first receive say, until its sends have: each receive of it ends before, and all endpoints'
+/// commands go on between them.
+const AWARE_CYCLES: u64 = 4000;
 /// Cycles from the one in which the model gives a reserved completion back until the gates have, at most: the model may have looked at the frame that ended a
 /// send as soon as that had come.
-const RELEASE_CYCLES: u64 = 200;
+const RELEASE_CYCLES: u64 = 1000;
 /// log2 of the entries of the model's completion queues, at an address where nothing else is: they are consumed when they are written, so that
 /// the model never waits for its host.
 const COMPLETIONS_LOG2: u8 = 13;
@@ -256,6 +259,9 @@ struct Gates {
     listed: Vec<u64>,
     /// Requests of each endpoint that were refused without a look since its last that looked: the gates may have had them before them still.
     quiet: Vec<Vec<u32>>,
+    /// Cycle of the doorbell of each send, by endpoint and request, and of the failure of each pair.
+    rung: BTreeMap<(u8, u32), u64>,
+    failed: BTreeMap<u16, u64>,
     /// How often each pair was to say that a message is missing.
     gaps: BTreeMap<u16, usize>,
     /// Reservations of each endpoint that ended without a completion, less those that a multi-receive made.
@@ -359,6 +365,19 @@ impl Timing for Gates {
     /// When a pair goes back is decided by time: it has, when it sends something again.
     fn goes_back(&self) -> bool {
         false
+    }
+
+    /// The gates have cancelled it.
+    fn is_unaware(&self, endpoint: u8, request: &SendRequest) -> bool {
+        let Some(failed) = self.failed.get(&request.pair) else {
+            return false;
+        };
+        let rung = self.rung.get(&(endpoint, request.request));
+        let ends = self.others.get(&(usize::from(endpoint), request.request));
+        let cancelled = |entry: &Completion| entry.status == Status::Cancelled.code();
+        ends.into_iter().flatten().any(cancelled)
+            && rung
+                .is_some_and(|rung| (*failed..failed.saturating_add(AWARE_CYCLES)).contains(rung))
     }
 
     /// A multi-receive stayed exactly if its completion says so. It has to if the queue can't have been full.
@@ -508,12 +527,12 @@ struct Follower {
     /// Pairs that have failed, and what they sent after all: the frame had been begun.
     failed: BTreeSet<u16>,
     late: BTreeMap<u16, VecDeque<Vec<u8>>>,
+    /// Messages of pairs whose turns a cancel has shown to be over, and which haven't gone out yet.
+    early: BTreeMap<u16, VecDeque<Vec<u8>>>,
     /// The pair that is being failed: what it did before is being caught up with.
     failing: Option<u16>,
     /// Statuses of the failures that events tell of, by endpoint and pair.
     link_errors: BTreeMap<(u8, u16), u8>,
-    /// Cycle of the doorbell of each send, by endpoint and request.
-    rung: BTreeMap<(u8, u32), u64>,
     /// Frames of messages that have gone out, and how many had when the model heard that a message was safe, by pair and number.
     messages_out: usize,
     safe: BTreeMap<(u16, u32), usize>,
@@ -631,6 +650,8 @@ impl Follower {
             last: (0, 0),
             listed: vec![0; endpoints],
             quiet: vec![Vec::new(); endpoints],
+            rung: BTreeMap::new(),
+            failed: BTreeMap::new(),
             gaps: BTreeMap::new(),
             released: vec![0; endpoints],
             releasing: VecDeque::new(),
@@ -693,6 +714,7 @@ impl Follower {
             arrive,
             failed: BTreeSet::new(),
             late: BTreeMap::new(),
+            early: BTreeMap::new(),
             failing: None,
             link_errors: story
                 .endpoints
@@ -704,7 +726,6 @@ impl Follower {
                     link.map(|event| ((opened.endpoint, event.pair), event.info as u8))
                 })
                 .collect(),
-            rung: BTreeMap::new(),
             messages_out: 0,
             safe: BTreeMap::new(),
             events: events.into(),
@@ -845,7 +866,10 @@ impl Follower {
             } else {
                 let send = SendRequest::from_words(&post.words);
                 if send.opcode != Opcode::Segments.code() {
-                    self.rung.insert((endpoint, send.request), cycle);
+                    self.card
+                        .timing
+                        .rung
+                        .insert((endpoint, send.request), cycle);
                 }
                 self.sent[at].push(send);
             }
@@ -1241,6 +1265,18 @@ impl Follower {
             self.transmit(cycle, pair);
             return false;
         }
+        let early = self.early.get_mut(&pair);
+        let next = |early: &mut Vec<u8>| glance(early).message == Some(header.sequence);
+        if let Some(early) = early.and_then(|early| early.pop_front_if(next)) {
+            assert_eq!(
+                without_numbers(&early),
+                without_numbers(frame),
+                "cycle {cycle}: a frame of pair {pair}, whose turn was before a cancel"
+            );
+            self.sent_once.insert(key, without_numbers(frame));
+            self.card.carries(pair);
+            return true;
+        }
         assert_eq!(
             self.sent_once.get(&key),
             Some(&without_numbers(frame)),
@@ -1279,7 +1315,7 @@ impl Follower {
     fn take_turn(&mut self, pair: u16) {
         let head = self.card.sends().waiting(pair).next();
         let request = head.map(|head| (self.endpoints[&pair], head.request));
-        let rung = request.map(|request| self.rung[&request]);
+        let rung = request.map(|request| self.card.timing.rung[&request]);
         self.card.memory.reads = Reads::Since(rung.unwrap_or(0));
         self.card.step(Action::Transmit(pair));
         self.card.memory.reads = Reads::Since(0);
@@ -1415,6 +1451,7 @@ impl Follower {
     /// A pair fails. What it has done before, as its completions, frames and messages say, comes first. `announced` if the peer has been told.
     fn fail(&mut self, cycle: u64, pair: u16, announced: bool) {
         self.failing = Some(pair);
+        self.early.remove(&pair);
         let endpoint = self.endpoints[&pair];
         let at = usize::from(endpoint);
         let failed = self.link_errors.get(&(endpoint, pair)).copied();
@@ -1456,6 +1493,7 @@ impl Follower {
         self.card.step(fault);
         self.failing = None;
         self.failed.insert(pair);
+        self.card.timing.failed.insert(pair, cycle);
         self.compared.failed += 1;
     }
 
@@ -1520,7 +1558,7 @@ impl Follower {
     }
 
     /// The next entry of a send ring is taken. A cancel that came too late comes after what made it so: the turn of a send that couldn't be read,
-    /// or of one of the card to itself, or the failure of the pair.
+    /// of one of the card to itself, or of one whose frame goes out later; or the failure of the pair.
     fn fetch_send(&mut self, cycle: u64, endpoint: u8) {
         let head = self.card.read_register(endpoint, SEND_HEAD) as usize;
         let next = self.sent[usize::from(endpoint)].get(head).copied();
@@ -1551,6 +1589,10 @@ impl Follower {
                 && self.fails_later(pair)
             {
                 self.fail(cycle, pair, false);
+            } else if self.shows_later(pair) && self.can(Action::Transmit(pair)) {
+                self.take_turn(pair);
+                let frame = self.card.frame_out().expect("a turn gives a frame");
+                self.early.entry(pair).or_default().push_back(frame);
             } else if !self.wire.is_empty() {
                 self.receive(cycle, "a cancel is too late");
             } else {
@@ -1558,6 +1600,18 @@ impl Follower {
             }
         }
         self.card.step(Action::Send(endpoint));
+    }
+
+    /// Whether the next message of a pair will go out.
+    fn shows_later(&self, pair: u16) -> bool {
+        let next = self.card.credits(pair).source.taken;
+        self.events.iter().any(|(_, event)| match event {
+            Event::FrameOut(frame, _) => {
+                let shown = glance(frame);
+                shown.from == pair && shown.message == Some(next)
+            }
+            _ => false,
+        })
     }
 
     /// Where the gates had a descriptor for a send, one of its pair's sends had ended before: its turn came to nothing, or its acknowledgement had come.

@@ -10,7 +10,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use hdl_tests::Bench;
-use hdl_tests::bits::unpack;
+use hdl_tests::fields::unpack;
 
 /// An access as it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,7 +28,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::memory::{Access, Memory};
 use crate::reference::{ENDPOINTS, PAIRS, Reference, Step};
-use hdl_tests::bits::{pack, unpack};
+use hdl_tests::fields::{pack, unpack};
 use hdl_tests::{Bench, Size, rate};
 
 const BASE: u64 = 0x7_ffff_0000;
