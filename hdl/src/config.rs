@@ -86,12 +86,11 @@ pub const ECP5: Config = Config {
     capabilities: capability::ALL,
 };
 
-/// What fits an LFE5U-85F, 84 thousand look-up tables and 208 block RAMs: a quarter of the pairs and of the associative side of [`ECP5`], and a half of most of
-/// what else it has.
+/// What fits an LFE5U-85F, 84 thousand look-up tables and 208 block RAMs: a half of most of what [`ECP5`] has.
 pub const ECP5_85F: Config = Config {
     name: "ecp5_85f",
-    pairs: 32,
-    posted: 8,
+    pairs: 64,
+    posted: 16,
     exact: 496,
     rows: 512,
     row_ways: 2,

@@ -304,9 +304,11 @@ impl Cluster {
     /// command takes, and changes nothing else: a faster processor makes a simulation that is mostly commands shorter.
     ///
     /// # Panics
-    /// When it runs, if the rate is 0.
+    /// If the rate is 0.
     #[must_use]
     pub fn processor_clock(mut self, rate: Rate) -> Self {
+        let (Rate::Times(count) | Rate::OneIn(count)) = rate;
+        assert!(count > 0, "the processor has a clock");
         self.processor_clock = rate;
         self
     }

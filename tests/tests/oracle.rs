@@ -389,7 +389,7 @@ fn long_programs(
     assert!(sum.operations >= wanted, "{sum:?}");
 }
 
-/// Over links that lose nothing; `--long` runs some over rough ones, too.
+/// Over links that lose nothing. A seed's programs are the same in each run, as long as the gates take the same cycles.
 #[test]
 fn a_hundred_thousand_operations_of_small_cards_do_what_the_model_does() {
     long_programs(&TINY, &LONG_RUNS, 10..11, 100_000);

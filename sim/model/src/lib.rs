@@ -90,7 +90,7 @@ pub struct Model {
     pins: Box<[Pin]>,
     seed: u64,
     cycle: u64,
-    /// An input that isn't a clock has another value than in the last evaluation.
+    /// An input that isn't a clock, or a memory, has been set since the last evaluation.
     changed: bool,
     second: Option<SecondClock>,
     trace: Option<Trace>,
@@ -314,6 +314,7 @@ impl Model {
             model: self.entry.name.into(),
             memory: path.into(),
         };
+        self.changed = true;
         let (scope, name) = path.rsplit_once('.').ok_or_else(missing)?;
         let scope = CString::new(scope).map_err(|_| missing())?;
         let name = CString::new(name).map_err(|_| missing())?;
@@ -327,8 +328,8 @@ impl Model {
         Ok(unsafe { slice::from_raw_parts_mut(first.as_ptr(), words as usize) })
     }
 
-    /// Lets `port` be a second clock, in phase with the first: it rises with it, and again before it falls if it is faster. It moves in
-    /// [`Model::step`] and its halves only.
+    /// Lets `port` be a second clock. It rises when the first does, in the cycles that `rate` says; a faster one rises again before the first falls, and both
+    /// fall together. It moves in [`Model::step`] and its halves only, and a waveform shows it once a half.
     ///
     /// # Panics
     /// If the rate is 0, or `port` comes from another model or is an output.

@@ -280,7 +280,19 @@ fn a_waveform_has_the_cycles_between_start_and_stop() {
             .map(|halves| halves * half)
             .collect();
         assert_eq!(times, wanted);
-        assert!(text.contains("count"));
+        // The clock rises in each cycle, and the count goes up with it, though nothing is set.
+        let values = |name: &str| -> Vec<u64> {
+            let of = |line: &&str| line.contains("$var") && line.contains(&format!(" {name} "));
+            let variable = text.lines().find(of).unwrap();
+            let id = variable.split_whitespace().nth(3).unwrap();
+            let value = |line: &str| {
+                let bits = line.strip_suffix(id)?.trim_start_matches('b').trim();
+                u64::from_str_radix(bits, 2).ok()
+            };
+            text.lines().filter_map(value).collect()
+        };
+        assert_eq!(values("clock"), [0, 1, 0, 1, 0, 1]);
+        assert_eq!(values("count"), [first, first + 1, first + 2, first + 3]);
         // The unit in which `NS_PER_CYCLE` is meant.
         assert!(text.contains("$timescale 1ns $end"), "{text}");
     }

@@ -39,7 +39,7 @@ const ENTER_CYCLES: u64 = 4;
 /// commands go on between them.
 const AWARE_CYCLES: u64 = 4000;
 /// Cycles from the one in which the model gives a reserved completion back until the gates have, at most: the model may have looked at the frame that ended a
-/// send as soon as that had come.
+/// send as soon as that had come, and the gates some 200 cycles later, or more where a pair fails.
 const RELEASE_CYCLES: u64 = 1000;
 /// log2 of the entries of the model's completion queues, at an address where nothing else is: they are consumed when they are written, so that
 /// the model never waits for its host.
@@ -137,6 +137,8 @@ pub struct Compared {
     pub revoked: usize,
     /// Pairs that failed.
     pub failed: usize,
+    /// Messages that were with the transmitter when their cancels were too late.
+    pub early: usize,
     /// Messages that were sent again though they were acknowledged: the transmitter had them before that.
     pub late: usize,
     /// Accesses that the memory answered with an error.
@@ -156,6 +158,7 @@ impl AddAssign for Compared {
         let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
         *self = Self {
             operations: self.operations + other.operations,
+            early: self.early + other.early,
             late: self.late + other.late,
             errors: self.errors + other.errors,
             commands: self.commands + other.commands,
@@ -527,8 +530,8 @@ struct Follower {
     /// Pairs that have failed, and what they sent after all: the frame had been begun.
     failed: BTreeSet<u16>,
     late: BTreeMap<u16, VecDeque<Vec<u8>>>,
-    /// Messages of pairs whose turns a cancel has shown to be over, and which haven't gone out yet.
-    early: BTreeMap<u16, VecDeque<Vec<u8>>>,
+    /// Messages of pairs whose turns a cancel has shown to be over, and which haven't gone out yet, and how many had then.
+    early: BTreeMap<u16, VecDeque<(Vec<u8>, usize)>>,
     /// The pair that is being failed: what it did before is being caught up with.
     failing: Option<u16>,
     /// Statuses of the failures that events tell of, by endpoint and pair.
@@ -1266,12 +1269,18 @@ impl Follower {
             return false;
         }
         let early = self.early.get_mut(&pair);
-        let next = |early: &mut Vec<u8>| glance(early).message == Some(header.sequence);
-        if let Some(early) = early.and_then(|early| early.pop_front_if(next)) {
+        let next =
+            |(early, _): &mut (Vec<u8>, usize)| glance(early).message == Some(header.sequence);
+        if let Some((early, out)) = early.and_then(|early| early.pop_front_if(next)) {
             assert_eq!(
                 without_numbers(&early),
                 without_numbers(frame),
                 "cycle {cycle}: a frame of pair {pair}, whose turn was before a cancel"
+            );
+            let since = self.messages_out - out;
+            assert!(
+                since <= JOBS + 1,
+                "cycle {cycle}: a cancel was too late for what pair {pair} sends {since} messages later"
             );
             self.sent_once.insert(key, without_numbers(frame));
             self.card.carries(pair);
@@ -1451,6 +1460,7 @@ impl Follower {
     /// A pair fails. What it has done before, as its completions, frames and messages say, comes first. `announced` if the peer has been told.
     fn fail(&mut self, cycle: u64, pair: u16, announced: bool) {
         self.failing = Some(pair);
+        // What it had begun goes out behind the failure, as `transmit_late` sees.
         self.early.remove(&pair);
         let endpoint = self.endpoints[&pair];
         let at = usize::from(endpoint);
@@ -1592,7 +1602,9 @@ impl Follower {
             } else if self.shows_later(pair) && self.can(Action::Transmit(pair)) {
                 self.take_turn(pair);
                 let frame = self.card.frame_out().expect("a turn gives a frame");
-                self.early.entry(pair).or_default().push_back(frame);
+                let early = self.early.entry(pair).or_default();
+                early.push_back((frame, self.messages_out));
+                self.compared.early += 1;
             } else if !self.wire.is_empty() {
                 self.receive(cycle, "a cancel is too late");
             } else {
@@ -1602,16 +1614,16 @@ impl Follower {
         self.card.step(Action::Send(endpoint));
     }
 
-    /// Whether the next message of a pair will go out.
+    /// Whether the next message of a pair is with the transmitter: it is among those that go out next, see [`Follower::goes_late`].
     fn shows_later(&self, pair: u16) -> bool {
         let next = self.card.credits(pair).source.taken;
-        self.events.iter().any(|(_, event)| match event {
-            Event::FrameOut(frame, _) => {
-                let shown = glance(frame);
-                shown.from == pair && shown.message == Some(next)
-            }
-            _ => false,
-        })
+        let frames = self.events.iter().filter_map(|(_, event)| match event {
+            Event::FrameOut(frame, _) => Some(glance(frame)),
+            _ => None,
+        });
+        let messages = frames.filter(|shown| shown.message.is_some());
+        let mut given = messages.take(JOBS + 1);
+        given.any(|shown| shown.from == pair && shown.message == Some(next))
     }
 
     /// Where the gates had a descriptor for a send, one of its pair's sends had ended before: its turn came to nothing, or its acknowledgement had come.
@@ -1695,6 +1707,10 @@ impl Follower {
         assert!(
             self.late.values().all(VecDeque::is_empty),
             "a frame that was begun goes out"
+        );
+        assert!(
+            self.early.values().all(VecDeque::is_empty),
+            "a message whose cancel was too late goes out"
         );
         let gates = &self.card.timing;
         assert_eq!(
