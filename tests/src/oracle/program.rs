@@ -13,6 +13,7 @@ use abi::event::Event;
 use abi::limits::{EAGER_MAX, MIN_RING_LOG2};
 use abi::mailbox::{Command, Nothing, PairId, RuleId, SetRule, Words};
 use abi::opcode::WorkRing;
+use abi::register;
 use abi::request::{
     FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY,
     FLAG_RESUME, INLINE_BYTES, ListRequest, MAX_SEGMENTS, Opcode, REQUEST_BYTES, Segment,
@@ -660,7 +661,25 @@ impl Program<'_> {
         host_side.endpoint.post_sends(entries);
     }
 
+    /// Whether the list ring of an endpoint has no room: an entry more would be an overrun, which the card ignores.
+    fn list_ring_is_full(&self, at: usize) -> bool {
+        let host_side = &self.host_sides[at];
+        // What stands in the ring hasn't ended.
+        if host_side.pending.len() < 1 << LOG2 {
+            return false;
+        }
+        let place = host_side.endpoint.place();
+        let of_ring = |post: &&Post| post.endpoint == place && post.ring == WorkRing::List;
+        let tail = self.posts.iter().filter(of_ring).count() as u16;
+        let head = host_side.endpoint.read(register::LIST_HEAD) as u16;
+        tail.wrapping_sub(head) >= 1 << LOG2
+    }
+
     fn post_list(&mut self, at: usize, request: ListRequest) {
+        while self.list_ring_is_full(at) {
+            self.pause(100);
+            self.poll();
+        }
         let host_side = &mut self.host_sides[at];
         self.posts.push(Post {
             endpoint: host_side.endpoint.place(),
