@@ -440,6 +440,20 @@ impl Sends {
 
     /// Takes a send: it waits, or is refused.
     pub fn post(&mut self, endpoint: u8, posted: Posted) -> Vec<Output> {
+        self.queue(endpoint, posted, true)
+    }
+
+    /// Takes a send of a pair whose failure has not reached its sends yet: it waits until a cancel ends it, and never leaves.
+    /// Any other request is taken as ever.
+    pub fn keep(&mut self, endpoint: u8, row: &OpcodeRow, posted: Posted) -> Vec<Output> {
+        match row.opcode {
+            Opcode::TaggedSend => self.queue(endpoint, posted, false),
+            _ => self.take(endpoint, row, posted),
+        }
+    }
+
+    /// A send waits, or is refused: by a failure of its pair only if that `counts`.
+    fn queue(&mut self, endpoint: u8, posted: Posted, counts: bool) -> Vec<Output> {
         let pair = posted.request.pair;
         let source = self.own(endpoint, pair);
         let (status, malformed) = match source {
@@ -448,7 +462,7 @@ impl Sends {
             Some(Source {
                 failed: Some(status),
                 ..
-            }) => (*status, false),
+            }) if counts => (*status, false),
             Some(source) if source.sends.len() >= source.holds => (Status::QueueFull.code(), false),
             Some(source) => {
                 source.sends.push_back(posted);
@@ -458,22 +472,6 @@ impl Sends {
         let refused = Sent::of(&posted).completion(endpoint, pair, status);
         let count = malformed.then_some(Output::Count(Counter::InvalidRequests));
         std::iter::once(refused).chain(count).collect()
-    }
-
-    /// Takes a send of a pair whose failure has not reached its sends yet: it waits until a cancel ends it, and never leaves. Any other is taken as ever.
-    pub fn keep(&mut self, endpoint: u8, row: &OpcodeRow, posted: Posted) -> Vec<Output> {
-        let source = self.own(endpoint, posted.request.pair);
-        let waits = |source: &&mut Source| {
-            let has_room = source.sends.len() < source.holds;
-            source.failed.is_some() && has_room && posted.length() <= EAGER_MAX as u64
-        };
-        match source.filter(waits) {
-            Some(source) if row.opcode == Opcode::TaggedSend => {
-                source.sends.push_back(posted);
-                Vec::new()
-            }
-            _ => self.take(endpoint, row, posted),
-        }
     }
 
     /// Ends a gather whose second entry can't be read.

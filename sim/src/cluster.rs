@@ -307,9 +307,7 @@ impl Cluster {
     /// If the rate is 0.
     #[must_use]
     pub fn processor_clock(mut self, rate: Rate) -> Self {
-        let (Rate::Times(count) | Rate::OneIn(count)) = rate;
-        assert!(count > 0, "the processor has a clock");
-        self.processor_clock = rate;
+        self.processor_clock = rate.checked();
         self
     }
 

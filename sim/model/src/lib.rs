@@ -105,6 +105,18 @@ pub enum Rate {
     OneIn(u32),
 }
 
+impl Rate {
+    /// The rate.
+    ///
+    /// # Panics
+    /// If it is 0.
+    pub fn checked(self) -> Self {
+        let (Rate::Times(count) | Rate::OneIn(count)) = self;
+        assert!(count > 0, "a clock rises now and then");
+        self
+    }
+}
+
 /// A second clock.
 #[derive(Clone, Copy)]
 struct SecondClock {
@@ -334,12 +346,10 @@ impl Model {
     /// # Panics
     /// If the rate is 0, or `port` comes from another model or is an output.
     pub fn second_clock(&mut self, port: Port, rate: Rate) {
-        let (Rate::Times(count) | Rate::OneIn(count)) = rate;
-        assert!(count > 0, "a clock rises now and then");
         self.set(port, 0);
         self.second = Some(SecondClock {
             port,
-            rate,
+            rate: rate.checked(),
             held: false,
         });
     }
