@@ -124,7 +124,7 @@ codes! {
         /// Tells chosen peers that another one has failed. Answered at once; the firmware tells each, again until it answers.
         TellFailed = 21,
         /// Sends a word to the process at the other end of a connected pair, which gets it as the event `Signal`, once. Answered at once; the firmware sends it again
-        /// until the peer's answers. `Busy` while one of the pair is under way.
+        /// until the peer's answers. `Busy` while one of the pair is under way, or while the pair ends and its peer is not cut off yet.
         Signal = 22,
         /// Sets a rule: messages of a group, of a context and with some match bits are matched no more, and what would receive them is refused.
         SetRule = 23,

@@ -210,6 +210,8 @@ names! {
         NoticeNotRepeated,
         /// A repeated notice is carried out again.
         SignalRepeated,
+        /// A signal is refused because its pair has ended before the gates have cut the peer off.
+        EndSaidEarly,
         /// A question for a sign of life has the number of the notice before it, so that its answer is taken for that notice's.
         AliveNumbered,
         /// Whoever says that a peer has failed is believed.

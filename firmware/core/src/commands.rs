@@ -903,11 +903,15 @@ impl<C: Card> Firmware<C> {
 
     fn signal(&mut self, signal: Signal) -> Served<Nothing> {
         let index = self.pair(signal.pair)?;
-        if self.pairs[index].state != State::Connected {
-            return Err(NOT_CONNECTED);
-        }
-        if !self.has_notice(index) {
-            return Err(BUSY);
+        let pair = &self.pairs[index];
+        match (pair.state, pair.gates, pair.wanted) {
+            (State::Connected, ..) if self.has_notice(index) => {}
+            // Who is told that a pair has ended may rely on it that its peer writes no more.
+            (State::Connected, ..) => return Err(BUSY),
+            (_, Held::Set, Held::Failed) if !self.card.is_broken(Break::EndSaidEarly) => {
+                return Err(BUSY);
+            }
+            _ => return Err(NOT_CONNECTED),
         }
         self.begin_notice(index, Said::Signal(signal.word));
         Ok(Outcome::Done(Nothing {}))

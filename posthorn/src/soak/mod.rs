@@ -255,6 +255,7 @@ pub fn rank(
             // Its end comes, if not in its work, then behind it.
             worker.pause_until(u64::MAX)?;
         }
+        worker.await_failures()?;
         if !run.plan.strikes_links() {
             worker.await_credits(u32::from(habits.credits))?;
         }

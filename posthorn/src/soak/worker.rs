@@ -818,6 +818,27 @@ impl Worker {
         Ok(())
     }
 
+    /// Waits until all peers that may fail are found to have failed: what they were putting when they died, this rank knows by nothing else.
+    ///
+    /// # Errors
+    /// If one isn't in bounded time.
+    pub fn await_failures(&mut self) -> Result<(), Failure> {
+        let deadline = self.now() + PATIENCE;
+        loop {
+            self.events()?;
+            let lives = |&rank: &usize| {
+                rank != self.rank && self.habits.may_fail[rank] && !self.peers[rank].failed
+            };
+            let Some(lives) = (0..self.habits.may_fail.len()).find(lives) else {
+                return Ok(());
+            };
+            if self.now() > deadline {
+                return wrong(format!("rank {lives} has failed, and nobody tells so"));
+            }
+            self.pause_until(self.now() + IDLE)?;
+        }
+    }
+
     /// Waits until all credits of the pairs with peers that may not fail are back. Over links that lose nothing they are in bounded time.
     ///
     /// # Errors

@@ -192,6 +192,9 @@ fn noticed_by(broken: Break) -> fn() {
             peers::a_peer_that_has_closed_its_side_has_failed_by_that
         }
         Break::ReturnNotNoted => peers::a_peer_that_had_failed_is_known_when_it_comes_back,
+        Break::EndSaidEarly => {
+            peers::a_signal_to_a_pair_that_is_not_connected_is_refused_and_one_under_way_ends_with_its_pair
+        }
         Break::AliveNumbered => {
             peers::a_signal_that_is_lost_is_repeated_though_a_question_for_a_sign_of_life_is_answered
         }

@@ -435,7 +435,7 @@ pub fn a_signal_that_is_lost_is_repeated_though_a_question_for_a_sign_of_life_is
 }
 
 #[test]
-fn a_signal_to_a_pair_that_is_not_connected_is_refused_and_one_under_way_ends_with_its_pair() {
+pub fn a_signal_to_a_pair_that_is_not_connected_is_refused_and_one_under_way_ends_with_its_pair() {
     let mut world = two(1, CALM);
     let (near, _) = join(&mut world, 0, 1);
     world.weather = CUT;
@@ -453,11 +453,15 @@ fn a_signal_to_a_pair_that_is_not_connected_is_refused_and_one_under_way_ends_wi
         ask(&mut world, 0, Command::DeclareFailed, pair),
         Ok(Nothing {})
     );
-    promise_eq!(
-        ask::<_, Nothing>(&mut world, 0, Command::Signal, signal),
-        Err((MailboxStatus::NotConnected, 0))
+    // Who is told that the pair has ended may rely on it that the peer writes no more.
+    let told = ask::<_, Nothing>(&mut world, 0, Command::Signal, signal);
+    promise!(
+        world.cards[0].card().is_failed(id_index(near))
+            || told == Err((MailboxStatus::Busy, 0))
     );
     world.pass(100_000);
+    let told = ask::<_, Nothing>(&mut world, 0, Command::Signal, signal);
+    promise_eq!(told, Err((MailboxStatus::NotConnected, 0)));
     promise_eq!(world.cards[0].next_deadline(), None, "under way for ever");
 }
 
