@@ -1,5 +1,5 @@
 //! Writes the linker's memory map from `abi::mgmt`, and makes the build id: the first eight bytes of the SHA-256 of
-//! every source file that the firmware is made of, and of its lock file.
+//! every source file that the firmware is made of, and of the lock file.
 
 use sha2::{Digest, Sha256};
 use std::error::Error;
@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 /// What the firmware is made of, from its folder.
-const SOURCES: [&str; 7] = [
-    "Cargo.lock",
+const SOURCES: [&str; 8] = [
+    "../Cargo.lock",
+    "../Cargo.toml",
     "Cargo.toml",
     "build.rs",
     ".cargo/config.toml",

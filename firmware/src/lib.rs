@@ -1,5 +1,6 @@
 //! What every program of the management processor stands on: registers, the mailbox, the time.
 #![no_std]
+#![cfg(target_arch = "riscv32")]
 
 pub mod mailbox;
 pub mod registers;

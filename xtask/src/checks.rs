@@ -4,7 +4,6 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::setup::FIRMWARE_TARGET;
 use crate::{book, figures, firmware, mutants, paths, registers, run, setup};
 
 /// Formatting, lints and generated pages, of the workspace and of the firmware, and the size of the gates.
@@ -40,7 +39,8 @@ pub fn run() -> Result<()> {
         )?;
         let mut clippy = firmware::cargo(&folder);
         clippy
-            .args(["clippy", "--release", "--target", FIRMWARE_TARGET])
+            .arg("clippy")
+            .args(firmware::FLAGS)
             .args(lints);
         check("lints of the firmware", &mut clippy)?;
     }

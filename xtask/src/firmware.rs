@@ -1,9 +1,9 @@
 //! `cargo xtask firmware`: the program of the card's processor.
 //!
-//! The firmware is a workspace of its own and is built from its folder: cargo reads
-//! `.cargo/config.toml`, which names the target and the linker scripts, by working directory.
+//! The firmware is built from its folder: cargo reads `.cargo/config.toml`, which names the target and the linker
+//! scripts, by working directory. It is the same, bit for bit, wherever its source is: it takes the same cycles.
 
-use std::fs;
+use std::{env, fs};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -16,7 +16,18 @@ use crate::{paths, run};
 /// The firmware, and the programs that only measurements load.
 const PROGRAMS: [&str; 2] = ["firmware", "bench_list"];
 
-/// Folder of the firmware's workspace, if this clone has one.
+const PROFILE: &str = "firmware";
+/// How cargo is to build it.
+pub const FLAGS: [&str; 6] = [
+    "--profile",
+    PROFILE,
+    "--features",
+    "programs",
+    "--target",
+    FIRMWARE_TARGET,
+];
+
+/// Folder of the firmware, if this clone has one.
 pub fn folder() -> Option<PathBuf> {
     Some(paths::workspace().join("firmware")).filter(|dir| dir.join("Cargo.toml").is_file())
 }
@@ -30,7 +41,23 @@ pub fn cargo(folder: &PathBuf) -> Command {
         .env_remove("CARGO_BUILD_TARGET")
         .env_remove("RUSTFLAGS");
     cargo.env("CARGO_TARGET_DIR", paths::target().join("firmware/build"));
+    for sources in registries() {
+        let flag = format!("--remap-path-prefix={}=registry", sources.display());
+        cargo.args([
+            "--config",
+            &format!("target.{FIRMWARE_TARGET}.rustflags=[{flag:?}]"),
+        ]);
+    }
     cargo
+}
+
+/// Where cargo has the sources of other people's packages. Their paths are in the messages of panics, and longer or shorter on each machine.
+fn registries() -> Vec<PathBuf> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let sources = home.and_then(|home| fs::read_dir(home.join("registry/src")).ok());
+    let folders = sources.into_iter().flatten().flatten();
+    folders.map(|folder| folder.path()).collect()
 }
 
 /// Builds the firmware and returns where its ELF is: `target/firmware/firmware.elf`.
@@ -44,14 +71,14 @@ pub fn build() -> Result<Option<PathBuf>> {
     };
     let progress = Progress::spinner("Building the firmware");
     let mut command = cargo(&folder);
-    command.args(["build", "--release", "--target", FIRMWARE_TARGET]);
+    command.args(["build"]).args(FLAGS);
     run::watched(command.stdin(Stdio::null()), |line| {
         progress.doing(line.trim())
     })?;
     let built = paths::target()
         .join("firmware/build")
         .join(FIRMWARE_TARGET)
-        .join("release");
+        .join(PROFILE);
     // Beside the manifest of models, wherever cargo builds: the programs look for it there.
     let out = paths::workspace().join("target/firmware");
     fs::create_dir_all(&out)?;

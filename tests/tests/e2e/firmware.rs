@@ -19,6 +19,19 @@ const IMPATIENT: DeviceOptions = DeviceOptions {
     ..DeviceOptions::DEFAULT
 };
 
+/// As it broke: the paths of other people's packages were among its constants, and the path of ours decided the order of its functions. So each machine had cycles
+/// of its own.
+#[test]
+fn firmware_holds_no_path_of_the_machine_that_built_it() {
+    let machine = env!("CARGO_MANIFEST_DIR").strip_suffix("tests").unwrap();
+    for segment in firmware().segments() {
+        let text = String::from_utf8_lossy(&segment.bytes);
+        for path in [machine, ".cargo", "/registry/src"] {
+            assert!(!text.contains(path), "{path}");
+        }
+    }
+}
+
 #[test]
 fn absent_firmware_is_a_time_out_that_says_so() {
     let cluster = Cluster::verilated("tiny").seed(81);
