@@ -38,10 +38,7 @@ pub fn run() -> Result<()> {
             firmware::cargo(&folder).args(["fmt", "--check"]),
         )?;
         let mut clippy = firmware::cargo(&folder);
-        clippy
-            .arg("clippy")
-            .args(firmware::FLAGS)
-            .args(lints);
+        clippy.arg("clippy").args(firmware::FLAGS).args(lints);
         check("lints of the firmware", &mut clippy)?;
     }
     if let Err(error) = registers::run(&paths::workspace(), true) {

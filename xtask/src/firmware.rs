@@ -3,9 +3,9 @@
 //! The firmware is built from its folder: cargo reads `.cargo/config.toml`, which names the target and the linker
 //! scripts, by working directory. It is the same, bit for bit, wherever its source is: it takes the same cycles.
 
-use std::{env, fs};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 

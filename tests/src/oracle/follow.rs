@@ -29,6 +29,8 @@ use hdl::config::JOBS;
 
 /// Cycles from the first in which a frame shows on the pins until an update that came before it began has been counted, at most.
 const COUNTED_CYCLES: u64 = 6;
+/// Cycles that a frame waits at most, with its numbers looked up, while one of the card to itself goes: that waits for a frame from the wire, as long as there are.
+const OWN_FRAME_CYCLES: u64 = 200;
 /// Cycles from the one in which a doorbell is written to the first in which Delivery sees that the list ring has an entry: through the registers,
 /// the doorbell's register, the ring's tail, and the register behind `lists_pending`.
 const DOORBELL_CYCLES: u64 = 4;
@@ -149,6 +151,8 @@ pub struct Compared {
     pub asks: usize,
     /// Frames of the card to itself.
     pub own: usize,
+    /// Frames whose numbers had changed while they waited behind such a frame.
+    pub waited: usize,
     /// Bytes of memory.
     pub bytes: usize,
 }
@@ -172,6 +176,7 @@ impl AddAssign for Compared {
             again: add(self.again, other.again),
             asks: self.asks + other.asks,
             own: self.own + other.own,
+            waited: self.waited + other.waited,
             bytes: self.bytes + other.bytes,
         };
     }
@@ -508,6 +513,9 @@ fn without_gap(frame: &[u8]) -> (FrameHeader, Vec<u8>) {
     (header, payload)
 }
 
+/// What a frame carries of the reverse direction: accepted, freed, refused.
+type Numbers = (u32, u32, u16);
+
 struct Follower {
     card: Card<Weak, Gates>,
     posts: Vec<[VecDeque<Post>; 2]>,
@@ -519,6 +527,8 @@ struct Follower {
     listed: Vec<Vec<ListRequest>>,
     /// The same of its send ring.
     sent: Vec<Vec<SendRequest>>,
+    /// Doorbells of list rings that the model has no room for yet: cycle, endpoint and tail.
+    early_bells: VecDeque<(u64, u8, u32)>,
     endpoints: BTreeMap<u16, u8>,
     /// What is in the model's inbox.
     wire: VecDeque<Glance>,
@@ -544,6 +554,8 @@ struct Follower {
     /// Cycles in which an update may have come that each pair's last frame needn't tell of though it doesn't carry it, and the cycle of its last update.
     framed: BTreeMap<u16, RangeInclusive<u64>>,
     updated: BTreeMap<u16, u64>,
+    /// Numbers that each pair had for its peer before each update, with the cycle of that.
+    had: BTreeMap<u16, Vec<(u64, Numbers)>>,
     /// Messages of each pair, as they were when they were sent first; and how many frames of the gates, and of the model, have said that one is missing.
     sent_once: BTreeMap<(u16, u32), (FrameHeader, Vec<u8>)>,
     gaps_told: BTreeMap<u16, (usize, usize)>,
@@ -702,6 +714,7 @@ impl Follower {
             consumed: vec![0; endpoints],
             listed: vec![Vec::new(); endpoints],
             sent: vec![Vec::new(); endpoints],
+            early_bells: VecDeque::new(),
             endpoints: story
                 .pairs
                 .iter()
@@ -735,6 +748,7 @@ impl Follower {
             matched: 0,
             framed: BTreeMap::new(),
             updated: BTreeMap::new(),
+            had: BTreeMap::new(),
             sent_once: BTreeMap::new(),
             gaps_told: BTreeMap::new(),
             requested: BTreeMap::new(),
@@ -804,6 +818,7 @@ impl Follower {
     fn event(&mut self, cycle: u64, event: Event) {
         self.card.timing.now = cycle;
         self.consume();
+        self.ring_again();
         match event {
             Event::Doorbell {
                 endpoint,
@@ -860,9 +875,12 @@ impl Follower {
             _ => return,
         };
         while self.tails[at][ring] != value as u16 {
+            if !self.make_room(cycle, endpoint, ring) {
+                self.early_bells.push_back((cycle, endpoint, value));
+                break;
+            }
             let post = self.posts[at][ring].pop_front().expect("it was posted");
             let index = self.tails[at][ring];
-            self.make_room(cycle, endpoint, ring);
             self.tails[at][ring] = index.wrapping_add(1);
             if ring == 1 {
                 self.listed[at].push(ListRequest::from_words(&post.words));
@@ -886,26 +904,33 @@ impl Follower {
                 memory.host_writes(*address, bytes);
             }
         }
-        self.card.write_register(endpoint, offset, value);
+        let tail = self.tails[at][ring];
+        self.card.write_register(endpoint, offset, tail.into());
     }
 
-    /// Where the host writes an entry, it knew that the gates had taken the one before it, though nothing else may have come of that yet.
-    fn make_room(&mut self, cycle: u64, endpoint: u8, ring: usize) {
+    /// Doorbells of list rings that were full wait until the model has carried out a request.
+    fn ring_again(&mut self) {
+        for _ in 0..self.early_bells.len() {
+            let bell = self.early_bells.pop_front();
+            let (cycle, endpoint, value) = bell.expect("it is counted");
+            self.doorbell(cycle, endpoint, LIST_TAIL, value);
+        }
+    }
+
+    /// Where the host writes an entry, it knew that the gates had taken the one before it, though nothing else may have come of that yet. A list request that the
+    /// gates have taken may not have had its turn, so that there may be no room for another: false then.
+    fn make_room(&mut self, cycle: u64, endpoint: u8, ring: usize) -> bool {
         let at = usize::from(endpoint);
         let head = [SEND_HEAD, LIST_HEAD][ring];
         let size = 1 << self.rings[at].log2[ring];
-        while self.tails[at][ring].wrapping_sub(self.card.read_register(endpoint, head) as u16)
-            >= size
-        {
-            match ring {
-                0 => self.fetch_send(cycle, endpoint),
-                _ => self.step(
-                    Action::List(endpoint),
-                    cycle,
-                    "the host writes over a list request",
-                ),
-            }
+        let is_full = |follower: &mut Self| {
+            let head = follower.card.read_register(endpoint, head) as u16;
+            follower.tails[at][ring].wrapping_sub(head) >= size
+        };
+        while ring == 0 && is_full(self) {
+            self.fetch_send(cycle, endpoint);
         }
+        !is_full(self)
     }
 
     /// A command has entered the lists, unless the model has given it already, as part of what came before.
@@ -932,7 +957,7 @@ impl Follower {
                 if self.revokes_next() {
                     continue;
                 }
-                self.vacate(command.pair);
+                self.vacate(command.pair, command);
                 self.enter_before_refusal(cycle);
                 for endpoint in 0..self.rings.len() as u8 {
                     // Indices of a story don't come round: it is shorter than 2^16 requests.
@@ -981,9 +1006,10 @@ impl Follower {
 
     /// A claimed message that is received or discarded leaves without a command to the lists. That was before the next message of its pair, if this
     /// goes to its slot, or if its envelope is the next of the pair to move on: envelopes of a pair move on in the order in which all that entered.
-    fn vacate(&mut self, pair: u16) {
+    fn vacate(&mut self, pair: u16, command: &Command) {
         let endpoint = self.endpoints[&pair];
         while self.needs_its_slot(pair) || self.frees_first(pair) {
+            self.quiet_requests(endpoint, command);
             if !self.uses_claim_next(endpoint) {
                 return;
             }
@@ -1126,6 +1152,8 @@ impl Follower {
             self.step(list, cycle, "an envelope moves on");
             self.forget_updates();
         }
+        let had = (cycle, self.numbers(pair));
+        self.had.entry(pair).or_default().push(had);
         self.card.step(Action::Update(pair));
         let numbers = self.card.credits(pair).sink;
         let numbers = (numbers.accepted, numbers.freed);
@@ -1180,9 +1208,15 @@ impl Follower {
         }
         let carried = (header.acknowledge, header.credit, header.refused);
         let control = header.frame_type != FrameType::Eager.code();
+        let mut looked_up = cycle;
         loop {
-            let sink = self.card.credits(pair).sink;
-            let numbers = (sink.accepted, sink.freed, sink.refused);
+            let numbers = self.numbers(pair);
+            if let Some(until) = self.had_lately(cycle, pair, carried) {
+                looked_up = until;
+                self.card.mark(pair);
+                self.compared.waited += 1;
+                break;
+            }
             let due = !control || self.card.control_due(pair).is_some();
             if numbers == carried && announces && !self.failed.contains(&pair) {
                 self.fail(cycle, pair, true);
@@ -1219,16 +1253,23 @@ impl Follower {
         if control {
             self.card.step(Action::Control(pair));
         } else if self.transmit_this(shown, pair, frame) {
-            self.framed.insert(pair, cycle..=shown + COUNTED_CYCLES);
+            self.framed.insert(pair, looked_up..=shown + COUNTED_CYCLES);
             self.compared.frames += 1;
             return;
         }
         let same = self.card.frame_out();
+        let essence = match looked_up == cycle {
+            true => without_gap,
+            false => without_numbers,
+        };
         assert_eq!(
-            same.as_deref().map(without_gap),
-            Some(without_gap(frame)),
+            same.as_deref().map(essence),
+            Some(essence(frame)),
             "cycle {shown}: a frame of pair {pair}"
         );
+        if looked_up != cycle {
+            self.card.mark(pair);
+        }
         assert!(
             screen(frame).is_ok(),
             "cycle {shown}: a frame of pair {pair}"
@@ -1237,8 +1278,25 @@ impl Follower {
         if told.is_some_and(|header| tells_gap(&header)) {
             self.gaps_told.entry(pair).or_default().1 += 1;
         }
-        self.framed.insert(pair, cycle..=shown + COUNTED_CYCLES);
+        self.framed.insert(pair, looked_up..=shown + COUNTED_CYCLES);
         self.compared.frames += 1;
+    }
+
+    /// What a frame of a pair carries of the reverse direction.
+    fn numbers(&self, pair: u16) -> Numbers {
+        let sink = self.card.credits(pair).sink;
+        (sink.accepted, sink.freed, sink.refused)
+    }
+
+    /// Until when a pair had numbers that a frame carries though they have changed since: it waited behind a frame of the card to itself, which waits for the
+    /// receiver where nobody sees it.
+    fn had_lately(&self, cycle: u64, pair: u16, carried: Numbers) -> Option<u64> {
+        if self.card.timing.own.is_empty() {
+            return None;
+        }
+        let mut had = self.had.get(&pair)?.iter().rev();
+        let (until, _) = had.find(|(_, numbers)| *numbers == carried)?;
+        (*until + OWN_FRAME_CYCLES >= cycle).then_some(*until)
     }
 
     /// The gates say that a message is missing: the model knows of one that they haven't told of, and owes a frame.
@@ -1672,6 +1730,7 @@ impl Follower {
     /// The gates have come to rest, so the model must too, and both have to have the same.
     fn end(mut self, story: &Story) -> Compared {
         loop {
+            self.ring_again();
             let actions = self.card.actions();
             let owes = |action: &Action| match action {
                 Action::Control(pair) => !self.card.timing.own.contains_key(pair),

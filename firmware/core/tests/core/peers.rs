@@ -456,8 +456,7 @@ pub fn a_signal_to_a_pair_that_is_not_connected_is_refused_and_one_under_way_end
     // Who is told that the pair has ended may rely on it that the peer writes no more.
     let told = ask::<_, Nothing>(&mut world, 0, Command::Signal, signal);
     promise!(
-        world.cards[0].card().is_failed(id_index(near))
-            || told == Err((MailboxStatus::Busy, 0))
+        world.cards[0].card().is_failed(id_index(near)) || told == Err((MailboxStatus::Busy, 0))
     );
     world.pass(100_000);
     let told = ask::<_, Nothing>(&mut world, 0, Command::Signal, signal);
