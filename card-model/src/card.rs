@@ -101,8 +101,8 @@ pub trait Timing {
         false
     }
 
-    /// Whether a send comes when its pair has failed and its sends don't know that yet: the receives of the pair end before them. It waits then, until a cancel
-    /// ends it; those that end with the failure need no time to wait in.
+    /// Whether a send of a pair that has failed waits on until a cancel ends it, as the pair's sends don't know of the failure yet: the receives of the pair end
+    /// before them. Those that end with the failure need no time to wait in.
     fn is_unaware(&self, endpoint: u8, request: &SendRequest) -> bool {
         let _ = (endpoint, request);
         false
@@ -631,7 +631,9 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let Some(endpoint) = sound.and_then(Option::take) else {
             return;
         };
-        let outputs = self.sends.fail(pair, status);
+        let timing = &self.timing;
+        let unaware = |endpoint, request: &SendRequest| timing.is_unaware(endpoint, request);
+        let outputs = self.sends.fail(pair, status, unaware);
         self.put_all(outputs);
         self.receive.fail(pair);
         self.regions.grants.close(pair);

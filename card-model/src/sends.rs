@@ -275,13 +275,21 @@ impl Source {
         (self.acknowledged, self.safe) = (self.left, self.left);
     }
 
-    /// All that it has ends, but those that are given.
-    fn ends(&mut self, number: u16, status: u8) -> Vec<Output> {
+    /// All that it has ends, but those that are given, and of those that wait what is to be kept.
+    fn ends(
+        &mut self,
+        number: u16,
+        status: u8,
+        keeps: impl Fn(&SendRequest) -> bool,
+    ) -> Vec<Output> {
         let endpoint = self.endpoint;
         let ended = |send: Posted| Sent::of(&send).completion(endpoint, number, status);
         let waiting = self.sends.split_off(self.at(self.taken));
         let given = self.sends.split_off(self.at(self.left));
+        let (kept, waiting): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|send| keeps(&send.request));
         let sent = std::mem::replace(&mut self.sends, given);
+        self.sends.extend(kept);
         (self.acknowledged, self.safe, self.turn) = (self.left, self.left, self.taken);
         self.answers.clear();
         sent.into_iter().chain(waiting).map(ended).collect()
@@ -912,8 +920,13 @@ impl Sends {
         due.min()
     }
 
-    /// A pair has failed: all its sends end with the status.
-    pub fn fail(&mut self, pair: u16, status: u8) -> Vec<Output> {
+    /// A pair has failed: all its sends end with the status, but those that wait and are kept until a cancel ends them, as by [`Sends::keep`].
+    pub fn fail(
+        &mut self,
+        pair: u16,
+        status: u8,
+        keeps: impl Fn(u8, &SendRequest) -> bool,
+    ) -> Vec<Output> {
         let source = self.pairs.get_mut(usize::from(pair));
         let Some(source) = source.filter(|s| s.connected && s.failed.is_none()) else {
             return Vec::new();
@@ -922,7 +935,8 @@ impl Sends {
         if self.broken == Break::FailureKeepsSends {
             return Vec::new();
         }
-        source.ends(pair, status)
+        let endpoint = source.endpoint;
+        source.ends(pair, status, |request| keeps(endpoint, request))
     }
 
     /// A pair is connected, or forgotten. What was still there of it is flushed.
@@ -930,7 +944,7 @@ impl Sends {
         let Some(source) = self.pairs.get_mut(usize::from(pair)) else {
             return Vec::new();
         };
-        let outputs = source.ends(pair, Status::Flushed.code());
+        let outputs = source.ends(pair, Status::Flushed.code(), |_| false);
         *source = setup.map_or_else(Source::default, |setup| Source {
             connected: true,
             endpoint: setup.endpoint,

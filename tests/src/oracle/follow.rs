@@ -267,8 +267,11 @@ struct Gates {
     listed: Vec<u64>,
     /// Requests of each endpoint that were refused without a look since its last that looked: the gates may have had them before them still.
     quiet: Vec<Vec<u32>>,
-    /// Cycle of the doorbell of each send, by endpoint and request, and of the failure of each pair.
+    /// Cycle of the doorbell of each request of the send rings, by endpoint and request.
     rung: BTreeMap<(u8, u32), u64>,
+    /// The last cancel of each send that has one, by endpoint and request.
+    cancels: BTreeMap<(u8, u32), u32>,
+    /// Cycle of the failure of each pair.
     failed: BTreeMap<u16, u64>,
     /// How often each pair was to say that a message is missing.
     gaps: BTreeMap<u16, usize>,
@@ -380,12 +383,12 @@ impl Timing for Gates {
         let Some(failed) = self.failed.get(&request.pair) else {
             return false;
         };
-        let rung = self.rung.get(&(endpoint, request.request));
+        let cancel = self.cancels.get(&(endpoint, request.request));
+        let rung = cancel.and_then(|cancel| self.rung.get(&(endpoint, *cancel)));
         let ends = self.others.get(&(usize::from(endpoint), request.request));
         let cancelled = |entry: &Completion| entry.status == Status::Cancelled.code();
         ends.into_iter().flatten().any(cancelled)
-            && rung
-                .is_some_and(|rung| (*failed..failed.saturating_add(AWARE_CYCLES)).contains(rung))
+            && rung.is_some_and(|rung| *rung < failed.saturating_add(AWARE_CYCLES))
     }
 
     /// A multi-receive stayed exactly if its completion says so. It has to if the queue can't have been full.
@@ -652,6 +655,25 @@ impl Follower {
             let opened = opened.find(|opened| usize::from(opened.endpoint) == endpoint);
             opened.map_or(endpoint, |opened| opened.completion_owner.into())
         };
+        let (mut rung, mut cancels) = (BTreeMap::new(), BTreeMap::new());
+        for opened in &story.endpoints {
+            let endpoint = opened.endpoint;
+            let posted = story.posts.iter();
+            let own = posted.filter(|p| p.endpoint == endpoint && p.ring == WorkRing::Send);
+            let tails = indices(&events, endpoint.into(), SEND_TAIL);
+            for (index, post) in own.enumerate() {
+                let send = SendRequest::from_words(&post.words);
+                let by = tails.partition_point(|&(_, tail)| tail <= index as u64);
+                if let Some(&(cycle, _)) = tails.get(by)
+                    && send.opcode != Opcode::Segments.code()
+                {
+                    rung.insert((endpoint, send.request), cycle);
+                }
+                if send.opcode == Opcode::CancelSend.code() {
+                    cancels.insert((endpoint, send.target), send.request);
+                }
+            }
+        }
         let gates = Gates {
             commands,
             given: 0,
@@ -665,7 +687,8 @@ impl Follower {
             last: (0, 0),
             listed: vec![0; endpoints],
             quiet: vec![Vec::new(); endpoints],
-            rung: BTreeMap::new(),
+            rung,
+            cancels,
             failed: BTreeMap::new(),
             gaps: BTreeMap::new(),
             released: vec![0; endpoints],
@@ -885,14 +908,7 @@ impl Follower {
             if ring == 1 {
                 self.listed[at].push(ListRequest::from_words(&post.words));
             } else {
-                let send = SendRequest::from_words(&post.words);
-                if send.opcode != Opcode::Segments.code() {
-                    self.card
-                        .timing
-                        .rung
-                        .insert((endpoint, send.request), cycle);
-                }
-                self.sent[at].push(send);
+                self.sent[at].push(SendRequest::from_words(&post.words));
             }
             let opened = &self.rings[at];
             let log2 = opened.log2[ring];
@@ -1539,11 +1555,10 @@ impl Follower {
         while unheard(self) {
             self.receive(cycle, "a pair fails that has been heard of since");
         }
-        while self.has_send_that_ends(pair, &[Status::Cancelled]) {
-            assert!(
-                self.can(Action::Send(endpoint)),
-                "cycle {cycle}: a cancel that was in time"
-            );
+        // A cancel that comes later may be in time all the same, see [`Gates::is_unaware`].
+        while self.has_send_that_ends(pair, &[Status::Cancelled])
+            && self.can(Action::Send(endpoint))
+        {
             self.fetch_send(cycle, endpoint);
         }
         self.transmit_late(cycle, pair, announced);
@@ -1558,10 +1573,10 @@ impl Follower {
         while !self.can(fault) {
             self.receive(cycle, "a pair fails");
         }
+        self.card.timing.failed.insert(pair, cycle);
         self.card.step(fault);
         self.failing = None;
         self.failed.insert(pair);
-        self.card.timing.failed.insert(pair, cycle);
         self.compared.failed += 1;
     }
 
