@@ -308,10 +308,10 @@ impl Gates {
 }
 
 impl Gates {
-    /// Whether the message of the next command finds no receive, and isn't queued either.
-    fn refuses_next(&self) -> bool {
+    /// Whether the message of the next command isn't queued if it finds no receive.
+    fn may_refuse_next(&self) -> bool {
         let next = self.commands.front();
-        next.is_some_and(|(_, command, reply, _)| !reply.found && !command.append)
+        next.is_some_and(|(_, command, ..)| !command.append)
     }
 
     /// The next completion of Delivery for an endpoint. One that wakes a receive may come later than what entered behind its cause.
@@ -1033,14 +1033,14 @@ impl Follower {
         }
     }
 
-    /// A ready message that is refused says that what its endpoint's list ring had held for long enough had entered: of that, what uses a claim
+    /// A ready message that is refused, or would be, says that what its endpoint's list ring had held for long enough had entered: of that, what uses a claim
     /// gives no command, and is carried out now. A request that gives one isn't, so that [`Gates::list_pending`] finds it in the ring.
     fn enter_before_refusal(&mut self, cycle: u64) {
         let arrival = self.card.arrivals().next();
         let Some(endpoint) = arrival.filter(|next| next.ready).map(|next| next.endpoint) else {
             return;
         };
-        if !self.card.timing.refuses_next() {
+        if !self.card.timing.may_refuse_next() {
             return;
         }
         let command = self.card.timing.commands[0].1;
