@@ -40,6 +40,9 @@ const SETTLE: u64 = 8_000;
 /// Cycles that a call which is measured once may take, and all of them.
 const ONCE: u64 = 12_000;
 const ALL_CALLS: u64 = 60_000;
+/// Cycles for which rates are measured, by length. In fewer the bursts of the others' puts show.
+const RATES: u64 = 300_000;
+const SHORT_RATES: u64 = 100_000;
 /// Regions and grants that are left for other uses than those that are measured many at a time: buffers, and the others' window.
 const OTHER_REGIONS: usize = 8;
 /// Kinds of fences.
@@ -114,13 +117,18 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
     let busy = Case { busy: true, ..base };
     let all = Case {
         what: What::Peer,
-        // In fewer the bursts of the others' puts show.
-        rates: 300_000,
+        rates: RATES,
         ..busy
     };
     let tables = |regions, senders| Tables { regions, senders };
     let (cases, senders, lookups) = match length {
-        Length::Short => (vec![all], vec![], vec![tables(1, 1), tables(many, 2)]),
+        Length::Short => {
+            let cases = vec![Case {
+                rates: SHORT_RATES,
+                ..all
+            }];
+            (cases, vec![], vec![tables(1, 1), tables(many, 2)])
+        }
         _ => {
             let none = Case { puts: 0, ..base };
             let peer = |case: Case, regions| Case {
