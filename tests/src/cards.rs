@@ -42,7 +42,7 @@ pub fn firmware() -> Firmware {
 
 /// Processors of tests are faster than those of boards, which have half the card's clock: most of what is simulated of a short test is firmware that answers
 /// commands. A test of slower ones asks for them.
-pub const PROCESSORS: Rate = Rate::Times(4);
+pub const PROCESSORS: Rate = Rate::Times(8);
 
 /// So many cards of a configuration, with firmware.
 ///

@@ -157,7 +157,7 @@ fn main() -> ExitCode {
 const DEMO_TRACE: &str = "traces/lulesh-8.csv.zst";
 
 /// Models that only the tests that take long want, beside the variants with mutants.
-const MODELS_OF_LONG_TESTS: [&str; 1] = ["lists_wide"];
+const MODELS_OF_LONG_TESTS: [&str; 2] = ["lists_many", "lists_wide"];
 
 /// What a test wants a waveform of.
 const TRACED_IN_TESTS: [&str; 2] = ["fixture_counter", "nic_tiny"];

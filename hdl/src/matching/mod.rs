@@ -67,7 +67,7 @@ pub fn tops() -> Vec<Top> {
         Top::of("lists_tiny", Class::Test, || Lists::new(&config::TINY)),
         Top::of("lists_ecp5", Class::Test, || Lists::new(&config::ECP5)),
         Top::of("lists_odd", Class::Test, || Lists::new(&config::ODD)),
-        Top::of("lists_many", Class::Test, || Lists::new(&config::MANY)),
+        Top::of("lists_many", Class::Bench, || Lists::new(&config::MANY)),
         Top::of("lists_wide", Class::Bench, || Lists::new(&config::WIDE)),
         Top::of("associative_tiny", Class::Test, move || {
             associative(&config::TINY)

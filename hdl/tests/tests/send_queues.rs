@@ -572,7 +572,7 @@ impl Model {
 
     fn fail(&mut self, pair: usize, status: Status) {
         self.forget_answers(pair);
-        let outputs = self.sends.fail(pair as u16, status.code());
+        let outputs = self.sends.fail(pair as u16, status.code(), |_, _| false);
         if let Some(pair) = self.pairs.get_mut(pair) {
             pair.failed = pair.open;
         }

@@ -147,7 +147,17 @@ fn the_same_with_many_more_seeds() {
 
 #[test]
 fn on_gates_too_every_request_of_the_survivors_completes_once_and_they_go_on() {
-    for seed in 0..6 {
+    on_gates(0..4);
+}
+
+#[test]
+#[ignore = "minutes of simulation: `cargo xtask test --long`"]
+fn the_same_on_gates_with_more_seeds() {
+    on_gates(4..24);
+}
+
+fn on_gates(seeds: std::ops::Range<u64>) {
+    for seed in seeds {
         let run = deadly(seed, CONNECTED[1], 12);
         let cluster = cards("tiny", run.cards, seed)
             .faults(run.plan.clone())
