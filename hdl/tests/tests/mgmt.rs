@@ -699,7 +699,7 @@ fn loading_a_processor_that_runs_is_caught() {
 
 /// The clocks that a processor may have, the fastest first: that of the tests of whole cards, the card's own, what boards have, and a third of it.
 const RATES: [Rate; 4] = [
-    Rate::Times(4),
+    Rate::Times(8),
     Rate::Times(1),
     Rate::OneIn(2),
     Rate::OneIn(3),
