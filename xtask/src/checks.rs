@@ -33,10 +33,6 @@ pub fn run() -> Result<()> {
             .args(lints),
     )?;
     if let Some(folder) = firmware::folder() {
-        check(
-            "formatting of the firmware",
-            firmware::cargo(&folder).args(["fmt", "--check"]),
-        )?;
         let mut clippy = firmware::cargo(&folder);
         clippy.arg("clippy").args(firmware::FLAGS).args(lints);
         check("lints of the firmware", &mut clippy)?;

@@ -71,7 +71,7 @@ pub fn build() -> Result<Option<PathBuf>> {
     };
     let progress = Progress::spinner("Building the firmware");
     let mut command = cargo(&folder);
-    command.args(["build"]).args(FLAGS);
+    command.arg("build").args(FLAGS);
     run::watched(command.stdin(Stdio::null()), |line| {
         progress.doing(line.trim())
     })?;

@@ -343,6 +343,10 @@ impl Worker {
         self.habits.may_fail.clear();
     }
 
+    fn may_fail(&self, rank: usize) -> bool {
+        self.habits.may_fail.get(rank).copied().unwrap_or(false)
+    }
+
     /// What has been done.
     pub fn tally(&self) -> &Tally {
         &self.tally
@@ -668,7 +672,7 @@ impl Worker {
 
     /// A peer has failed.
     fn fails(&mut self, rank: usize, why: &dyn std::fmt::Display) -> Result<(), Failure> {
-        if !self.habits.may_fail.get(rank).copied().unwrap_or(false) {
+        if !self.may_fail(rank) {
             return wrong(format!(
                 "rank {rank} is alive, and its pair ends with {why}"
             ));
@@ -826,14 +830,14 @@ impl Worker {
         let deadline = self.now() + PATIENCE;
         loop {
             self.events()?;
-            let lives = |&rank: &usize| {
-                rank != self.rank && self.habits.may_fail[rank] && !self.peers[rank].failed
+            let untold = |&rank: &usize| {
+                rank != self.rank && self.may_fail(rank) && !self.peers[rank].failed
             };
-            let Some(lives) = (0..self.habits.may_fail.len()).find(lives) else {
+            let Some(rank) = (0..self.peers.len()).find(untold) else {
                 return Ok(());
             };
             if self.now() > deadline {
-                return wrong(format!("rank {lives} has failed, and nobody tells so"));
+                return wrong(format!("rank {rank} has failed, and nobody tells so"));
             }
             self.pause_until(self.now() + IDLE)?;
         }
@@ -845,8 +849,7 @@ impl Worker {
     /// If they aren't.
     pub fn await_credits(&self, credits: u32) -> Result<(), Failure> {
         let deadline = self.now() + PATIENCE;
-        let lives = |rank: usize| !self.habits.may_fail.get(rank).copied().unwrap_or(false);
-        for (rank, peer) in self.alive().filter(|&(rank, _)| lives(rank)) {
+        for (rank, peer) in self.alive().filter(|&(rank, _)| !self.may_fail(rank)) {
             let Some(pair) = peer.pair else { continue };
             loop {
                 let status = self.endpoint.query_pair(pair)?;

@@ -215,6 +215,12 @@ fn indices(events: &[(u64, Event)], number: usize, register: u32) -> Indices {
     .collect()
 }
 
+/// What was posted to a ring of an endpoint, in order.
+fn posted(story: &Story, endpoint: usize, ring: WorkRing) -> impl Iterator<Item = &Post> {
+    let posts = story.posts.iter();
+    posts.filter(move |post| usize::from(post.endpoint) == endpoint && post.ring == ring)
+}
+
 /// Requests of a send ring that a completion is kept free for, by the entries that were rung: the second entry of a gather is no request.
 fn requests(rung: Indices, posts: &[&Post]) -> Indices {
     let mut seconds = 0;
@@ -530,8 +536,8 @@ struct Follower {
     listed: Vec<Vec<ListRequest>>,
     /// The same of its send ring.
     sent: Vec<Vec<SendRequest>>,
-    /// Doorbells of list rings that the model has no room for yet: cycle, endpoint and tail.
-    early_bells: VecDeque<(u64, u8, u32)>,
+    /// Doorbells of list rings that the model has no room for yet: endpoint and tail.
+    early_bells: VecDeque<(u8, u32)>,
     endpoints: BTreeMap<u16, u8>,
     /// What is in the model's inbox.
     wire: VecDeque<Glance>,
@@ -554,9 +560,8 @@ struct Follower {
     safe: BTreeMap<(u16, u32), usize>,
     events: VecDeque<(u64, Event)>,
     matched: usize,
-    /// Cycles in which an update may have come that each pair's last frame needn't tell of though it doesn't carry it, and the cycle of its last update.
+    /// Cycles in which an update may have come that each pair's last frame needn't tell of though it doesn't carry it.
     framed: BTreeMap<u16, RangeInclusive<u64>>,
-    updated: BTreeMap<u16, u64>,
     /// Numbers that each pair had for its peer before each update, with the cycle of that.
     had: BTreeMap<u16, Vec<(u64, Numbers)>>,
     /// Messages of each pair, as they were when they were sent first; and how many frames of the gates, and of the model, have said that one is missing.
@@ -637,9 +642,7 @@ impl Follower {
         let told = |endpoint: usize| {
             let mut opened = story.endpoints.iter();
             let opened = opened.find(|opened| usize::from(opened.endpoint) == endpoint);
-            let posted = story.posts.iter();
-            let of = |p: &&Post| usize::from(p.endpoint) == endpoint && p.ring == WorkRing::Send;
-            let posted: Vec<&Post> = posted.filter(of).collect();
+            let posted: Vec<&Post> = posted(story, endpoint, WorkRing::Send).collect();
             Told {
                 sends: requests(indices(&events, endpoint, SEND_TAIL), &posted),
                 lists: indices(&events, endpoint, LIST_TAIL),
@@ -658,10 +661,9 @@ impl Follower {
         let (mut rung, mut cancels) = (BTreeMap::new(), BTreeMap::new());
         for opened in &story.endpoints {
             let endpoint = opened.endpoint;
-            let posted = story.posts.iter();
-            let own = posted.filter(|p| p.endpoint == endpoint && p.ring == WorkRing::Send);
+            let posted = posted(story, endpoint.into(), WorkRing::Send);
             let tails = indices(&events, endpoint.into(), SEND_TAIL);
-            for (index, post) in own.enumerate() {
+            for (index, post) in posted.enumerate() {
                 let send = SendRequest::from_words(&post.words);
                 let by = tails.partition_point(|&(_, tail)| tail <= index as u64);
                 if let Some(&(cycle, _)) = tails.get(by)
@@ -723,11 +725,8 @@ impl Follower {
         card.break_on_purpose(broken);
         set_up(&mut card, story);
         let posts = |endpoint: usize| {
-            [WorkRing::Send, WorkRing::List].map(|ring| {
-                let all = story.posts.iter();
-                let own = |p: &&Post| usize::from(p.endpoint) == endpoint && p.ring == ring;
-                all.filter(own).cloned().collect()
-            })
+            [WorkRing::Send, WorkRing::List]
+                .map(|ring| posted(story, endpoint, ring).cloned().collect())
         };
         Self {
             card,
@@ -770,7 +769,6 @@ impl Follower {
             events: events.into(),
             matched: 0,
             framed: BTreeMap::new(),
-            updated: BTreeMap::new(),
             had: BTreeMap::new(),
             sent_once: BTreeMap::new(),
             gaps_told: BTreeMap::new(),
@@ -841,7 +839,7 @@ impl Follower {
     fn event(&mut self, cycle: u64, event: Event) {
         self.card.timing.now = cycle;
         self.consume();
-        self.ring_again();
+        self.ring_again(cycle);
         match event {
             Event::Doorbell {
                 endpoint,
@@ -899,7 +897,7 @@ impl Follower {
         };
         while self.tails[at][ring] != value as u16 {
             if !self.make_room(cycle, endpoint, ring) {
-                self.early_bells.push_back((cycle, endpoint, value));
+                self.early_bells.push_back((endpoint, value));
                 break;
             }
             let post = self.posts[at][ring].pop_front().expect("it was posted");
@@ -925,10 +923,8 @@ impl Follower {
     }
 
     /// Doorbells of list rings that were full wait until the model has carried out a request.
-    fn ring_again(&mut self) {
-        for _ in 0..self.early_bells.len() {
-            let bell = self.early_bells.pop_front();
-            let (cycle, endpoint, value) = bell.expect("it is counted");
+    fn ring_again(&mut self, cycle: u64) {
+        for (endpoint, value) in std::mem::take(&mut self.early_bells) {
             self.doorbell(cycle, endpoint, LIST_TAIL, value);
         }
     }
@@ -973,7 +969,7 @@ impl Follower {
                 if self.revokes_next() {
                     continue;
                 }
-                self.vacate(command.pair, command);
+                self.vacate(command);
                 self.enter_before_refusal(cycle);
                 for endpoint in 0..self.rings.len() as u8 {
                     // Indices of a story don't come round: it is shorter than 2^16 requests.
@@ -1022,7 +1018,8 @@ impl Follower {
 
     /// A claimed message that is received or discarded leaves without a command to the lists. That was before the next message of its pair, if this
     /// goes to its slot, or if its envelope is the next of the pair to move on: envelopes of a pair move on in the order in which all that entered.
-    fn vacate(&mut self, pair: u16, command: &Command) {
+    fn vacate(&mut self, command: &Command) {
+        let pair = command.pair;
         let endpoint = self.endpoints[&pair];
         while self.needs_its_slot(pair) || self.frees_first(pair) {
             self.quiet_requests(endpoint, command);
@@ -1171,10 +1168,12 @@ impl Follower {
         let had = (cycle, self.numbers(pair));
         self.had.entry(pair).or_default().push(had);
         self.card.step(Action::Update(pair));
-        let numbers = self.card.credits(pair).sink;
-        let numbers = (numbers.accepted, numbers.freed);
-        assert_eq!(numbers, (accepted, freed), "cycle {cycle}: pair {pair}");
-        self.updated.insert(pair, cycle);
+        let numbers = self.numbers(pair);
+        assert_eq!(
+            (numbers.0, numbers.1),
+            (accepted, freed),
+            "cycle {cycle}: pair {pair}"
+        );
         self.compared.updates += 1;
     }
 
@@ -1224,11 +1223,12 @@ impl Follower {
         }
         let carried = (header.acknowledge, header.credit, header.refused);
         let control = header.frame_type != FrameType::Eager.code();
-        let mut looked_up = cycle;
+        // Since when numbers have changed that the frame doesn't know of.
+        let mut waited;
         loop {
             let numbers = self.numbers(pair);
-            if let Some(until) = self.had_lately(cycle, pair, carried) {
-                looked_up = until;
+            waited = self.had_lately(cycle, pair, carried);
+            if waited.is_some() {
                 self.card.mark(pair);
                 self.compared.waited += 1;
                 break;
@@ -1257,7 +1257,8 @@ impl Follower {
                 }
                 _ if numbers == carried => {
                     // The update came when the pair's last frame had been taken, and had not begun.
-                    let updated = self.updated.get(&pair).copied().unwrap_or(0);
+                    let updates = self.had.get(&pair);
+                    let updated = updates.and_then(|had| had.last()).map_or(0, |had| had.0);
                     let framed = self.framed.get(&pair);
                     let between = framed.is_some_and(|framed| framed.contains(&updated));
                     assert!(between, "cycle {shown}: pair {pair} owes no control frame");
@@ -1266,24 +1267,25 @@ impl Follower {
                 _ => panic!("cycle {shown}: pair {pair} tells {carried:?}, and has {numbers:?}"),
             }
         }
+        let looked_up = waited.unwrap_or(cycle)..=shown + COUNTED_CYCLES;
         if control {
             self.card.step(Action::Control(pair));
         } else if self.transmit_this(shown, pair, frame) {
-            self.framed.insert(pair, looked_up..=shown + COUNTED_CYCLES);
+            self.framed.insert(pair, looked_up);
             self.compared.frames += 1;
             return;
         }
         let same = self.card.frame_out();
-        let essence = match looked_up == cycle {
-            true => without_gap,
-            false => without_numbers,
+        let essence = match waited {
+            None => without_gap,
+            Some(_) => without_numbers,
         };
         assert_eq!(
             same.as_deref().map(essence),
             Some(essence(frame)),
             "cycle {shown}: a frame of pair {pair}"
         );
-        if looked_up != cycle {
+        if waited.is_some() {
             self.card.mark(pair);
         }
         assert!(
@@ -1294,7 +1296,7 @@ impl Follower {
         if told.is_some_and(|header| tells_gap(&header)) {
             self.gaps_told.entry(pair).or_default().1 += 1;
         }
-        self.framed.insert(pair, looked_up..=shown + COUNTED_CYCLES);
+        self.framed.insert(pair, looked_up);
         self.compared.frames += 1;
     }
 
@@ -1745,7 +1747,7 @@ impl Follower {
     /// The gates have come to rest, so the model must too, and both have to have the same.
     fn end(mut self, story: &Story) -> Compared {
         loop {
-            self.ring_again();
+            self.ring_again(u64::MAX);
             let actions = self.card.actions();
             let owes = |action: &Action| match action {
                 Action::Control(pair) => !self.card.timing.own.contains_key(pair),
