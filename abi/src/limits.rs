@@ -20,7 +20,11 @@ constants! {
         /// Envelopes per ordered pair when the host doesn't say.
         DEFAULT_CREDITS: u16 = 8;
         /// Most envelopes that one ordered pair may own: the width of its slot bitmap.
-        MAX_CREDITS: u16 = 16;
+        MAX_CREDITS: u16 = 64;
+        /// Places of unexpected messages that a pair gets at a time: it has as many such units as its envelopes need.
+        UNIT_PLACES: u16 = 8;
+        /// Most sends of a pair that have left and aren't acknowledged, whatever its peer grants: as many as a frame tells outcomes of.
+        MAX_UNACKNOWLEDGED: u16 = 16;
         /// Most descriptors of one pair's sends, which wait or aren't acknowledged: the longest run. Runs are powers of two, of 2 or more.
         MAX_SENDS: u16 = 64;
         /// Smallest ring, as a power of two.

@@ -4,7 +4,7 @@ use crate::status::codes;
 
 /// Widths of the fields of a command on the pin `monitor_match_command`, the least significant first: operation, endpoint, pair, any source, context,
 /// match bits, ignore bits, request, slot, multi, again, append.
-pub const MATCH_COMMAND_WIDTHS: [usize; 12] = [4, 8, 16, 1, 16, 64, 64, 32, 4, 1, 1, 1];
+pub const MATCH_COMMAND_WIDTHS: [usize; 12] = [4, 8, 16, 1, 16, 64, 64, 32, 6, 1, 1, 1];
 
 /// Widths of the fields of a reply, in the same way: found, full, index, more.
 pub const MATCH_REPLY_WIDTHS: [usize; 4] = [1, 1, 16, 1];

@@ -6,7 +6,7 @@
 //! it unique among the endpoint's outstanding requests.
 //!
 //! A *claim* takes a message out of the unexpected ones for its endpoint alone. The message keeps its slot and its credit
-//! until it is received or discarded, by the handle that the claim's completion gives: the place of the message
+//! until it is received or discarded, by the handle that the claim's completion gives: the slot of the message
 //! (pair × 16 + slot) below the number of the claim, so that the handle of an earlier claim names nothing.
 //!
 //! A *gather*, a send with [`FLAG_GATHER`], has a buffer of up to [`MAX_SEGMENTS`] segments, each with a key of its own. It takes two entries of the
@@ -26,7 +26,7 @@
 //! has ended with `Success`.
 
 use crate::constant::constants;
-use crate::limits::MAX_CREDITS;
+use crate::limits::{MAX_CREDITS, UNIT_PLACES};
 use crate::status::codes;
 
 constants! {
@@ -34,8 +34,8 @@ constants! {
     SIZES {
         /// Size of a work request in bytes.
         REQUEST_BYTES: usize = 64;
-        /// Bits of a claim's handle that are the place of the message, pair × 16 + slot; those above are the number of the claim, from 1.
-        CLAIM_PLACE_BITS: u32 = 16;
+        /// Bits of a claim's handle that are the number of the message's slot, pair × `MAX_CREDITS` + its number in the pair; those above are the number of the claim, from 1.
+        CLAIM_SLOT_BITS: u32 = 16;
         /// Most segments of a gather: one in the request, the others in the entry behind it.
         MAX_SEGMENTS: usize = 4;
         /// Longest payload of an inline send.
@@ -99,28 +99,33 @@ constants! {
     }
 }
 
-/// Place of an unexpected message on its card: pair × 16 + slot.
-pub const fn place(pair: u16, slot: u8) -> u16 {
+/// Number of a slot on its card: pair × `MAX_CREDITS` + its number in the pair.
+pub const fn slot_number(pair: u16, slot: u8) -> u16 {
     pair * MAX_CREDITS + slot as u16
 }
 
-/// Pair and slot of a place.
-pub const fn pair_and_slot(place: u16) -> (u16, u8) {
-    (place / MAX_CREDITS, (place % MAX_CREDITS) as u8)
+/// Pair, and number in the pair, of a slot.
+pub const fn pair_and_slot(slot: u16) -> (u16, u8) {
+    (slot / MAX_CREDITS, (slot % MAX_CREDITS) as u8)
 }
 
-/// Handle of a claim, from its number and the place of its message.
-pub const fn claim_handle(number: u16, place: u16) -> u32 {
-    (number as u32) << CLAIM_PLACE_BITS | place as u32
+/// Units of `UNIT_PLACES` that so many envelopes need.
+pub const fn place_units(credits: u16) -> u16 {
+    credits.div_ceil(UNIT_PLACES)
+}
+
+/// Handle of a claim, from its number and that of its message's slot.
+pub const fn claim_handle(number: u16, slot: u16) -> u32 {
+    (number as u32) << CLAIM_SLOT_BITS | slot as u32
 }
 
 /// Number of a claim, from its handle. 0 is no claim's.
 pub const fn claim_number(handle: u32) -> u16 {
-    (handle >> CLAIM_PLACE_BITS) as u16
+    (handle >> CLAIM_SLOT_BITS) as u16
 }
 
-/// Place of the message that a claim has taken, from the claim's handle.
-pub const fn claim_place(handle: u32) -> u16 {
+/// Number of the slot of the message that a claim has taken, from the claim's handle.
+pub const fn claim_slot(handle: u32) -> u16 {
     handle as u16
 }
 
@@ -403,11 +408,11 @@ mod tests {
 
     #[test]
     fn a_claims_handle_names_its_message_and_itself() {
-        let place = place(0x7ff, 15);
-        assert_eq!(place, 0x7fff);
-        let handle = claim_handle(0xabcd, place);
-        assert_eq!(handle, 0xabcd_7fff);
+        let slot = slot_number(0x3ff, 63);
+        assert_eq!(slot, 0xffff);
+        let handle = claim_handle(0xabcd, slot);
+        assert_eq!(handle, 0xabcd_ffff);
         assert_eq!(claim_number(handle), 0xabcd);
-        assert_eq!(pair_and_slot(claim_place(handle)), (0x7ff, 15));
+        assert_eq!(pair_and_slot(claim_slot(handle)), (0x3ff, 63));
     }
 }

@@ -11,7 +11,7 @@
 //! acknowledged when its peer misses one, and when nothing is acknowledged for its time-out: the sends that have left are
 //! given again, in order and with their numbers, before any other.
 //!
-//! A put stands in the same queue. It takes no credit: it is given while fewer than [`MAX_CREDITS`] of the pair's sends are unacknowledged. Its number counts among
+//! A put stands in the same queue. It takes no credit: it is given while fewer than [`MAX_UNACKNOWLEDGED`] of the pair's sends are unacknowledged. Its number counts among
 //! the credits used until the peer returns it, which it does when it has written the put: so a message behind puts that are on their way may wait for them.
 //!
 //! A get is given as a put is, and needs more than to be safe at the peer: it ends when its answer is in its buffer. So the pair's sends end up to the first get that
@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{Counter, PairCounter, PairReport, PairSetup};
-use abi::limits::{EAGER_MAX, MAX_CREDITS};
+use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_UNACKNOWLEDGED};
 use abi::mailbox::PairState;
 use abi::opcode::OpcodeRow;
 use abi::request::{FLAG_ERRORS_ONLY, MAX_SEGMENTS, Opcode, Segment, SendRequest};
@@ -164,7 +164,7 @@ impl Source {
     /// an answer credits come back while nothing ends.
     fn may_give_first(&self, broken: Break) -> bool {
         let unacknowledged = self.taken.wrapping_sub(self.acknowledged);
-        let has_place = unacknowledged < u32::from(MAX_CREDITS);
+        let has_place = unacknowledged < u32::from(MAX_UNACKNOWLEDGED);
         self.waiting().next().is_some_and(|first| {
             match first.is_remote() && broken != Break::PutWaitsForCredit {
                 true => has_place,

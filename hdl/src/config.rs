@@ -32,7 +32,7 @@ pub struct Config {
     pub row_ways: usize,
     /// Match bits that are compared, from the lowest on: 1 to 64. What is beyond may be anything.
     pub match_bits: usize,
-    /// Unexpected messages: the sum of the credits that admission may give.
+    /// Places of unexpected messages: the sum of the credits that admission may give, each pair's rounded up to units of `UNIT_PLACES`. A number of units, at most 256.
     pub unexpected: usize,
     /// Descriptors of sends, of which each pair has a run: a power of two.
     pub descriptors: usize,
@@ -122,7 +122,7 @@ pub const ODD: Config = Config {
     rows: 8,
     row_ways: 2,
     match_bits: 20,
-    unexpected: 37,
+    unexpected: 40,
     descriptors: 32,
     comparators: 8,
     regions: 5,
@@ -141,7 +141,7 @@ pub const MANY: Config = Config {
     rows: 512,
     row_ways: 3,
     match_bits: 55,
-    unexpected: 200,
+    unexpected: 264,
     descriptors: 256,
     comparators: 4,
     regions: 33,

@@ -544,6 +544,7 @@ impl Logic for Datapath {
         self.lists.seed.next = self.hash_seed.seed.val();
         join!(self.delivery.command => self.lists.command);
         join!(self.lists.reply => self.delivery.reply);
+        join!(self.delivery.unit => self.lists.unit);
         join!(self.delivery.sink_update => self.acknowledge.sink_update);
 
         // Gets: of peers to their answers, and answers to where they go.

@@ -541,8 +541,8 @@ streams! {
         ignore_bits: Bits<64>,
         /// Handle of the receive.
         request: Bits<32>,
-        /// Remove, and Arrive with `append`: the message's place among those of its pair.
-        slot: Bits<4>,
+        /// Remove, and Arrive with `append`: the message's slot among those of its pair.
+        slot: Bits<6>,
         /// Post: the receive stays when it is matched, until it is cancelled.
         multi: Bit,
         /// TakePostedOfPair, TakePostedOfEndpoint: the walk goes on where the last one stopped, which was the same.
@@ -588,6 +588,15 @@ streams! {
         /// It stays when it is matched.
         multi: Bit,
     }
+    /// A unit of places that a pair gets: `abi::limits::UNIT_PLACES`.
+    PlaceUnit {
+        /// Pair.
+        pair: Bits<16>,
+        /// Units that it has with this one, which is the last; 0: it has none any more.
+        count: Bits<4>,
+        /// The unit.
+        unit: Bits<8>,
+    }
     /// A message by which its pair fails: it has found no slot, or its slot couldn't be written.
     Slotted {
         /// Pair that it came by.
@@ -595,12 +604,12 @@ streams! {
         /// Local endpoint of the pair.
         endpoint: Bits<8>,
         /// The slot, among those of its pair.
-        slot: Bits<4>,
+        slot: Bits<6>,
     }
     /// What came of the write of a slot.
     SlotWritten {
-        /// The place: the pair's number, and the slot's.
-        place: Bits<16>,
+        /// `abi::request::slot_number`.
+        slot: Bits<16>,
         /// It was answered by an error.
         failed: Bit,
     }
@@ -631,7 +640,7 @@ streams! {
         /// Its length in bytes.
         length: Bits<16>,
         /// Its slot.
-        slot: Bits<4>,
+        slot: Bits<6>,
         /// A multi-receive took the message: whether it stays is settled before the completion is written.
         settles: Bit,
         /// The message went to its slot: whether it is there is told, and if it isn't, no progress.

@@ -43,7 +43,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`CommandError::Refused`] with `NoEnvelopes` if the card can't keep so many for the peer, whose detail is how many it can, with `NoResource` if it has no
-    /// more pairs, with `Busy` if it has 16 handshakes under way, with `InvalidArgument` if `credits` is 0 or more than 16, if `timeout` is 2^31 or more, or if
+    /// more pairs, with `Busy` if it has 16 handshakes under way, with `InvalidArgument` if `credits` is 0 or more than 64, if `timeout` is 2^31 or more, or if
     /// the peer's Ethernet address is a group's.
     pub fn begin_connect(
         &self,

@@ -70,8 +70,7 @@ use crate::table::{Place, Request, RequestTable};
 use crate::transport::{Line, TransportError, Watch};
 use abi::completion::Completion;
 use abi::event::Event;
-use abi::limits::MAX_CREDITS;
-use abi::mailbox::{EndpointId, PairId, id_index};
+use abi::mailbox::{EndpointId, Identity, PairId, id_index};
 pub(crate) use abi::opcode::WorkRing as Ring;
 use abi::register::{
     COMPLETION_HEAD, EVENT_HEAD, EVENT_TAIL, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL,
@@ -256,10 +255,11 @@ impl Rings {
         mut send: RequestRing,
         mut list: RequestRing,
         mut events: EntryQueue<Event>,
-        pairs: usize,
+        card: &Identity,
         bounce: Vec<Buffer>,
         exposed: Arc<Exposures>,
     ) -> Self {
+        let pairs = card.pairs as usize;
         let place = id_index(id.endpoint) as u8;
         let page = endpoint_page(place);
         send.set_registers(page + SEND_TAIL, page + SEND_HEAD);
@@ -275,7 +275,7 @@ impl Rings {
             list,
             events,
             backlog: Backlog::new(),
-            dropped: Vec::with_capacity(pairs * usize::from(MAX_CREDITS)),
+            dropped: Vec::with_capacity(card.unexpected as usize),
             sweep: None,
             rules: Vec::new(),
             drains: Vec::new(),

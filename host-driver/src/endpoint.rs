@@ -23,7 +23,7 @@ use crate::ring::{EntryQueue, RequestRing, ring_log2};
 use crate::shared::readable::Held;
 use crate::sync::{CardGuard, CardMutex};
 use crate::transport::{TransportError, Watch};
-use abi::limits::{EAGER_MAX, MAX_CREDITS};
+use abi::limits::EAGER_MAX;
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, EndpointId, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair,
     PairId, Words, id_index,
@@ -48,7 +48,7 @@ impl Shared {
         let tells_endpoint = device
             .capabilities()
             .contains(Capabilities::SHARED_COMPLETIONS);
-        let claims = identity.pairs as usize * usize::from(MAX_CREDITS);
+        let claims = identity.unexpected as usize;
         Ok(Arc::new_cyclic(|shared| Self {
             core: CardMutex::new(Core::new(completions, tells_endpoint, Weak::clone(shared))),
             domain: Arc::clone(&pd.inner),
@@ -440,9 +440,9 @@ impl EndpointBuilder {
         let Some(place) = place.filter(free) else {
             return Err(commands.refuse(close, &id, rings.map(Arc::clone).to_vec()));
         };
-        let pairs = device.identity().pairs as usize;
+        let identity = device.identity();
         let exposed = Arc::clone(&self.pd.inner.exposed);
-        let rings = Rings::new(id, send, list, events, pairs, bounce, exposed);
+        let rings = Rings::new(id, send, list, events, identity, bounce, exposed);
         let at = shared.core().enter(rings, completion_owner == NO_ENDPOINT);
         let handle = Handle::new(shared, at, id);
         device.card.enter_endpoint(place, handle.downgrade());
@@ -484,7 +484,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`CommandError::Refused`] with `NoEnvelopes` if the card can't keep so many for the peer, whose
-    /// detail is how many it can, with `NoResource` if it has no more pairs, and with `InvalidArgument` if `credits` is 0 or more than 16.
+    /// detail is how many it can, with `NoResource` if it has no more pairs, and with `InvalidArgument` if `credits` is 0 or more than 64.
     pub fn open_pair(&self, credits: u16) -> Result<(Pair, PairAddress), CommandError> {
         let device = self.device();
         let size = usize::from(credits.max(1)) * EAGER_MAX;

@@ -12,7 +12,7 @@
 //!   returned ≤ freed ≤ accepted ≤ taken ≤ returned + G
 //! ```
 //!
-//! A put takes a number without a credit: by puts, and by nothing else, `taken` may come to be up to [`MAX_CREDITS`] more than `returned + G`.
+//! A put takes a number without a credit: by puts, and by nothing else, `taken` may come to be up to [`MAX_UNACKNOWLEDGED`] more than `returned + G`.
 //!
 //! The cards run a window apart, so changes are noted with their cycle while they run, and put in order of cycle
 //! when the window ends: all changes of a cycle are applied, then every pair that they touched is
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use abi::control::{Operation, PairSetup};
-use abi::limits::MAX_CREDITS;
+use abi::limits::MAX_UNACKNOWLEDGED;
 use abi::mailbox::{Command, Identity, Words};
 use abi::register::{
     CONTROL, CONTROL_RUN, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, MAILBOX_WORDS,
@@ -215,7 +215,7 @@ impl CreditMonitor {
             } => {
                 if let Some(end) = ends.get_mut(&pair) {
                     let before = end.taken.wrapping_sub(end.returned);
-                    let most = end.credits + u32::from(MAX_CREDITS);
+                    let most = end.credits + u32::from(MAX_UNACKNOWLEDGED);
                     let may_be = match put {
                         true => taken.wrapping_sub(returned).min(most),
                         // What was never allowed is not allowed the next time.
@@ -469,7 +469,7 @@ mod tests {
             returned: 0,
             put: true,
         };
-        let most = CREDITS + u32::from(MAX_CREDITS);
+        let most = CREDITS + u32::from(MAX_UNACKNOWLEDGED);
         let mut monitor = CreditMonitor::new(2);
         connect(&mut monitor);
         monitor.note(0, [(1, source(CREDITS, 0))]);

@@ -3,7 +3,7 @@
 use abi::control::{Counter, PairCounter, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_WRITE};
 use abi::event::Cause;
 use abi::limits::MAX_CREDITS;
-use abi::request::{Segment, place};
+use abi::request::{Segment, slot_number};
 use abi::status::Status;
 
 use super::rules::Tag;
@@ -252,7 +252,7 @@ impl Delivery {
     /// It waits from now on, and goes to its slot.
     fn miss(&mut self, arrival: &Arrival, slot: u8, around: &mut impl Neighbours) {
         let pair = arrival.pair;
-        let place = place(pair, slot);
+        let place = slot_number(pair, slot);
         self.messages.insert(place, Self::envelope(arrival, slot));
         around.put(Output::Count(Counter::Unexpected));
         self.stall_mut(arrival.endpoint).news = true;
@@ -284,7 +284,7 @@ impl Delivery {
             ..of_pair(Operation::Remove, endpoint, pair)
         };
         self.command(&command, around);
-        self.messages.remove(&place(pair, slot));
+        self.messages.remove(&slot_number(pair, slot));
         self.give_up(pair, Cause::SlotError, Status::MemoryError, around);
     }
 

@@ -2,7 +2,7 @@
 
 use abi::completion::CompletionKind;
 use abi::limits::MAX_CREDITS;
-use abi::request::{ListRequest, claim_number, claim_place, pair_and_slot};
+use abi::request::{ListRequest, claim_number, claim_slot, pair_and_slot};
 use abi::status::Status;
 
 use super::{Delivery, Neighbours, Receive};
@@ -18,7 +18,7 @@ impl Delivery {
         request: &ListRequest,
         around: &mut impl Neighbours,
     ) {
-        let place = claim_place(request.target);
+        let place = claim_slot(request.target);
         if !self.is_claim(receive.endpoint, request.target) {
             return self.refuse(receive, kind, Status::InvalidClaim, around);
         }
@@ -41,10 +41,10 @@ impl Delivery {
 
     /// Whether a handle names a message that the endpoint has claimed.
     fn is_claim(&self, endpoint: u8, handle: u32) -> bool {
-        let (pair, slot) = pair_and_slot(claim_place(handle));
+        let (pair, slot) = pair_and_slot(claim_slot(handle));
         let sink = self.sink(pair);
         let number = claim_number(handle);
-        let found = self.messages.get(&claim_place(handle));
+        let found = self.messages.get(&claim_slot(handle));
         u16::from(slot) < MAX_CREDITS
             && number != 0
             && sink.connected

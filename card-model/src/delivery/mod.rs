@@ -92,7 +92,7 @@ struct Sink {
     granted: u8,
     slots: u64,
     /// A bit for each slot that holds a message.
-    used: u16,
+    used: u64,
     /// Accesses of the peer that a region refused.
     refused: u32,
 }

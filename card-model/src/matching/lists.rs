@@ -5,7 +5,7 @@
 //!            └─────────── or the reply that the gates gave ────────┴─► act ─► Outcome, or what the reply should have been
 //! ```
 
-use abi::request::place;
+use abi::request::slot_number;
 
 use super::{Command, Operation, Reply, SLOTS, Sizes};
 
@@ -172,7 +172,7 @@ impl Lists {
     }
 
     fn place_of(message: &Command) -> u16 {
-        place(message.pair, message.slot)
+        slot_number(message.pair, message.slot)
     }
 
     /// What an engine without overflows replies, which gives out the lowest vacant place.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use abi::capability::CAPABILITY_PUT;
 use abi::control::{CardSetup, Operation, PairSetup};
-use abi::limits::MAX_CREDITS;
+use abi::limits::MAX_UNACKNOWLEDGED;
 use abi::times::RETRY_LIMIT;
 use abi::wire::FrameHeader;
 use card_model::memory::Pieces;
@@ -129,7 +129,7 @@ impl Net {
                 let sink = self.cards[to.card].credits(to.pair).sink;
                 let most = source.returned + u32::from(credits);
                 let most = match self.puts {
-                    true => most.max(source.acknowledged + u32::from(MAX_CREDITS)),
+                    true => most.max(source.acknowledged + u32::from(MAX_UNACKNOWLEDGED)),
                     false => most,
                 };
                 let sound = source.returned <= sink.freed

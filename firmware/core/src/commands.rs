@@ -11,7 +11,7 @@ use crate::endpoint::{Endpoint, EndpointState, Rings, Stage, rings};
 use crate::firmware::{Firmware, UnderWay};
 use crate::grant::REMOTE_RIGHTS;
 use crate::notice::Said;
-use crate::pair::{Held, Marks, Pair, Room};
+use crate::pair::{Held, Marks, Pair, Room, credits_of, units_for};
 use crate::peers::Peer;
 use crate::region::{Region, RegionState};
 use crate::revoked::Revocation;
@@ -25,7 +25,7 @@ use abi::control::{
     RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RegionSetup, RuleSetup, ShutOutReport, ShutOutSetup,
     pair_counter_index, region_key, ring_index,
 };
-use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS};
+use abi::limits::{EAGER_MAX, MAX_SENDS, UNIT_PLACES};
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
     CounterId, CounterValue, Disconnect, DomainId, DrainName, DrainStatus, EndpointId, FailedPeers,
@@ -578,13 +578,14 @@ impl<C: Card> Firmware<C> {
     fn room(&self, except: Option<usize>) -> Room {
         let card = Room {
             pairs: self.sizes.pairs,
-            envelopes: self.sizes.unexpected,
+            places: self.sizes.unexpected / u32::from(UNIT_PLACES),
             units: self.runs.units,
         };
         let room = Room::beside(&self.pairs, &self.endpoints, card, except);
         match self.card.is_broken(Break::Oversubscribed) {
             true => Room {
-                envelopes: u32::MAX,
+                // As many as all pairs of a card can want.
+                places: u32::from(u16::MAX),
                 ..room
             },
             false => room,
@@ -604,13 +605,13 @@ impl<C: Card> Firmware<C> {
         let drawn = owner.drawn_pairs < owner.reserved_pairs;
         let reserved = if drawn { owner.reserved_credits } else { 0 };
         let room = self.room(None);
-        let beyond = credits.saturating_sub(reserved);
+        let had = units_for(reserved);
         if !drawn {
             room.admit(1, credits.into())?;
-        } else if u32::from(beyond) > room.envelopes {
+        } else if units_for(credits) > had + room.places {
             return Err(Refusal {
                 status: MailboxStatus::NoEnvelopes,
-                detail: (u32::from(reserved) + room.envelopes).min(MAX_CREDITS.into()),
+                detail: credits_of(had + room.places),
             });
         }
         // One unit is the pair's own, of the room or of the reservation; beyond that it may have what nobody else is to have.

@@ -1,8 +1,8 @@
 //! Pairs: what is kept of each, and the admission of envelopes.
 //!
-//! The list of unexpected messages is shared by all pairs of the card. An envelope that a pair grants
-//! is a place in it, so the sum of what is granted and of what is reserved may not be more than it holds: then no message
-//! that a peer has credit for can find it full.
+//! The places of unexpected messages are shared by all pairs of the card. An envelope that a pair grants
+//! is one of them, and a pair has whole units. So the units for what is granted and for what is reserved may not be more than there are: then no message
+//! that a peer has credit for can find the list full.
 
 use crate::argument::Refusal;
 use crate::connection::State;
@@ -11,8 +11,9 @@ use crate::peers::Peer;
 use crate::runs::Run;
 use crate::times::Times;
 use abi::event::Cause;
-use abi::limits::MAX_CREDITS;
+use abi::limits::{MAX_CREDITS, UNIT_PLACES};
 use abi::mailbox::{ConnectReason, FailureCause, PeerState, object_id};
+use abi::request::place_units;
 use abi::status::MailboxStatus;
 
 /// What the gates hold of a pair, as far as they have answered; and what they are to hold.
@@ -180,12 +181,22 @@ impl Pair {
     }
 }
 
-/// Pairs, envelopes and units of descriptors that nobody has.
+/// Pairs, units of places for envelopes, and units of descriptors that nobody has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) pairs: u32,
-    pub(crate) envelopes: u32,
+    pub(crate) places: u32,
     pub(crate) units: u32,
+}
+
+/// Units of places that so many credits need.
+pub(crate) const fn units_for(credits: u8) -> u32 {
+    place_units(credits as u16) as u32
+}
+
+/// Most credits of a pair for which so many units suffice.
+pub(crate) fn credits_of(units: u32) -> u32 {
+    (units * u32::from(UNIT_PLACES)).min(MAX_CREDITS.into())
 }
 
 impl Room {
@@ -204,15 +215,15 @@ impl Room {
                 false => pair.held_credits,
             };
             room.pairs = room.pairs.saturating_sub(1);
-            room.envelopes = room.envelopes.saturating_sub(held.into());
+            room.places = room.places.saturating_sub(units_for(held));
             room.units = room.units.saturating_sub(1 << pair.run.log2);
         }
         for (k, endpoint) in endpoints.iter().enumerate() {
             if except != Some(k) && endpoint.state != EndpointState::Closed {
                 let left = u32::from(endpoint.reserved_pairs - endpoint.drawn_pairs);
-                let envelopes = left * u32::from(endpoint.reserved_credits);
+                let places = left * units_for(endpoint.reserved_credits);
                 room.pairs = room.pairs.saturating_sub(left);
-                room.envelopes = room.envelopes.saturating_sub(envelopes);
+                room.places = room.places.saturating_sub(places);
                 room.units = room.units.saturating_sub(left);
             }
         }
@@ -229,13 +240,13 @@ impl Room {
             });
         }
         let most = self
-            .envelopes
+            .places
             .checked_div(pairs)
-            .unwrap_or(u32::from(MAX_CREDITS));
+            .map_or(u32::from(MAX_CREDITS), credits_of);
         if credits > most {
             return Err(Refusal {
                 status: MailboxStatus::NoEnvelopes,
-                detail: most.min(u32::from(MAX_CREDITS)),
+                detail: most,
             });
         }
         Ok(())

@@ -2,7 +2,10 @@
 
 use model::{Model, ModelError, Port};
 
-use card_model::matching::{Command, Reply};
+use abi::limits::UNIT_PLACES;
+use abi::request::slot_number;
+use card_model::matching::{Command, Operation, Reply};
+use std::collections::VecDeque;
 
 /// What the engine's pins show in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,19 +45,25 @@ pub struct Verilated {
     overflows: Port,
     posted_depth: Port,
     unexpected_depth: Port,
+    unit_valid: Port,
+    unit: Port,
     offered: Option<Command>,
+    /// Pairs, each of which has a unit of places: the last one the first.
+    pairs: usize,
+    /// What is to be answered.
+    under_way: VecDeque<Operation>,
 }
 
 impl Verilated {
-    /// Opens the model `name`, resets it, and waits until its memories are cleared. `seed` is that of its hash.
+    /// Opens the model `name`, resets it, waits until its memories are cleared, and gives each of `pairs` a unit of places. `seed` is that of its hash.
     ///
     /// # Errors
     /// If there is no such model, or it lacks a pin.
     ///
     /// # Panics
     /// If it never says that it is ready for use.
-    pub fn open(name: &str, seed: u128) -> Result<Self, ModelError> {
-        Self::of(Model::open(name)?, seed)
+    pub fn open(name: &str, pairs: usize, seed: u128) -> Result<Self, ModelError> {
+        Self::of(Model::open(name)?, pairs, seed)
     }
 
     /// The same with the variant `name` whose pin `broken` picks what is wrong.
@@ -64,11 +73,16 @@ impl Verilated {
     ///
     /// # Panics
     /// If it never says that it is ready for use.
-    pub fn open_broken(name: &str, broken: u64, seed: u128) -> Result<Self, ModelError> {
+    pub fn open_broken(
+        name: &str,
+        broken: u64,
+        pairs: usize,
+        seed: u128,
+    ) -> Result<Self, ModelError> {
         let mut model = Model::open(name)?;
         let port = model.port("broken")?;
         model.set(port, broken);
-        Self::of(model, seed)
+        Self::of(model, pairs, seed)
     }
 
     /// The model that it runs.
@@ -76,7 +90,7 @@ impl Verilated {
         &self.model
     }
 
-    fn of(model: Model, seed: u128) -> Result<Self, ModelError> {
+    fn of(model: Model, pairs: usize, seed: u128) -> Result<Self, ModelError> {
         let mut block = Verilated {
             command_valid: model.port("command_valid")?,
             command: model.port("command")?,
@@ -86,7 +100,11 @@ impl Verilated {
             overflows: model.port("count_overflows")?,
             posted_depth: model.port("posted_depth")?,
             unexpected_depth: model.port("unexpected_depth")?,
+            unit_valid: model.port("unit_valid")?,
+            unit: model.port("unit")?,
             offered: None,
+            pairs,
+            under_way: VecDeque::new(),
             model,
         };
         block.reset(seed)?;
@@ -108,9 +126,17 @@ impl Verilated {
         model.set(reset, 1);
         model.steps(2);
         model.set(reset, 0);
+        self.under_way.clear();
         for _ in 0..CLEARED {
             model.step();
             if model.get(initialized) != 0 {
+                for pair in 0..self.pairs as u64 {
+                    let unit = self.pairs as u64 - 1 - pair;
+                    model.set(self.unit, pair | 1 << 16 | unit << 20);
+                    model.set(self.unit_valid, 1);
+                    model.step();
+                }
+                model.set(self.unit_valid, 0);
                 return Ok(());
             }
         }
@@ -134,6 +160,31 @@ impl Verilated {
     }
 }
 
+impl Verilated {
+    /// The reply to the oldest command, with the number of a message's slot for its place.
+    fn named(&mut self, reply: Reply) -> Reply {
+        let of_message = match self.under_way.pop_front() {
+            Some(
+                Operation::Post
+                | Operation::Probe
+                | Operation::Claim
+                | Operation::TakeUnexpectedOfPair
+                | Operation::Remove,
+            ) => reply.found,
+            _ => false,
+        };
+        let (unit, slot) = (reply.index / UNIT_PLACES, reply.index % UNIT_PLACES);
+        // A unit that no pair has stays as it is, and is no slot's number.
+        match (self.pairs as u16).checked_sub(1 + unit) {
+            Some(pair) if of_message => Reply {
+                index: slot_number(pair, slot as u8),
+                ..reply
+            },
+            _ => reply,
+        }
+    }
+}
+
 impl Block for Verilated {
     fn cycle(&mut self, offer: Option<&Command>) -> Result<Outputs, String> {
         let model = &mut self.model;
@@ -146,10 +197,16 @@ impl Block for Verilated {
             self.offered = offer.copied();
         }
         model.fall();
+        let reply =
+            (model.get(self.reply_valid) != 0).then(|| Reply::from_bits(model.get(self.reply)));
+        let ready = model.get(self.command_ready) != 0;
+        let reply = reply.map(|reply| self.named(reply));
+        self.under_way
+            .extend(offer.filter(|_| ready).map(|command| command.operation));
+        let model = &mut self.model;
         let outputs = Outputs {
-            ready: model.get(self.command_ready) != 0,
-            reply: (model.get(self.reply_valid) != 0)
-                .then(|| Reply::from_bits(model.get(self.reply))),
+            ready,
+            reply,
             overflow: model.get(self.overflows) != 0,
             posted_depth: model.get(self.posted_depth) as usize,
             unexpected_depth: model.get(self.unexpected_depth) as usize,

@@ -5,15 +5,16 @@ use std::collections::VecDeque;
 
 use rand::Rng;
 
-use card_model::matching::{Command, Lists, Operation, Outcome, Receive, Reply, SLOTS, Sizes};
+use card_model::matching::{Command, Lists, Operation, Outcome, Receive, Reply, Sizes};
 
 use crate::block::{Block, Outputs};
+use crate::sizes::SLOTS;
 use crate::traffic::Traffic;
 
 /// Cycles from taking a command to its reply, at most, if nothing earlier is under way. A
 /// search over all sources may take one more for each row with a message of the endpoint, and one of a pair's
 /// messages one more for each of its rows beyond two.
-pub const LATENCY: u64 = 12;
+pub const LATENCY: u64 = 13;
 
 /// Cycles more for a step of a walk: four for each of its eight rows but the first.
 const WALK: usize = 7 * 4;
@@ -32,7 +33,7 @@ const DETOUR: u64 = 10;
 
 /// Cycles in which the message of an arrival that has found nothing goes to the unexpected side. Whatever looks there, or posts a
 /// receive, waits until all of them have.
-const APPEND: u64 = 3;
+const APPEND: u64 = 4;
 
 /// Cycles in which anything that is under way ends, whatever waits before it.
 const PATIENCE: u64 = 10_000;

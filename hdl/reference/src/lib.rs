@@ -19,8 +19,8 @@ mod tables;
 mod traffic;
 
 pub use block::{Block, Outputs, Verilated};
-pub use card_model::matching::{Command, Lists, Operation, Outcome, Receive, Reply, SLOTS, Sizes};
+pub use card_model::matching::{Command, Lists, Operation, Outcome, Receive, Reply, Sizes};
 pub use harness::{Breach, Done, Harness, LATENCY, Seen, Step};
-pub use sizes::sizes_of;
+pub use sizes::{SLOTS, sizes_of};
 pub use tables::Tables;
 pub use traffic::Traffic;

@@ -1,10 +1,14 @@
 //! The sizes of an engine that its user can see, from the configuration that it is built of.
 
-use card_model::matching::{CLASSES, SLOTS, Sizes};
+use abi::limits::UNIT_PLACES;
+use card_model::matching::{CLASSES, Sizes};
 use hdl::config::Config;
 
 // The model knows no gates, and both are built of these.
-const _: () = assert!(CLASSES == hdl::matching::CLASSES && SLOTS == 16);
+const _: () = assert!(CLASSES == hdl::matching::CLASSES);
+
+/// Slots of each pair: those of one unit of places.
+pub const SLOTS: usize = UNIT_PLACES as usize;
 
 /// The sizes of a configuration.
 pub fn sizes_of(config: &Config) -> Sizes {

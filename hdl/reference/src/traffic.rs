@@ -8,9 +8,10 @@ use rand::distr::Distribution;
 use rand::distr::weighted::WeightedIndex;
 use rand::seq::{IndexedRandom, SliceRandom};
 
-use card_model::matching::{Command, Lists, Operation, Outcome, SLOTS, Sizes};
+use card_model::matching::{Command, Lists, Operation, Outcome, Sizes};
 
 use crate::harness::Done;
+use crate::sizes::SLOTS;
 
 /// The ignore bits that every receive of MPICH's ch4:ofi has, with and without a tag.
 const PROTOCOL: u64 = 0x00c0_0000_0000_0000;
@@ -334,7 +335,7 @@ impl Traffic {
 
     /// A message that waits if no receive matches it; if there is no slot for it, looks for one that waits.
     fn pile_up(&mut self, mut message: Command, rng: &mut impl Rng) -> Command {
-        if self.busy[usize::from(message.pair)] == u16::MAX {
+        if self.busy[usize::from(message.pair)] == (1 << SLOTS) - 1 {
             message.pair = self.pair_of(message.endpoint, rng);
         }
         if !self.reserves(&mut message, rng) {

@@ -76,7 +76,7 @@ pub(super) struct Asked {
     /// It was appended if it found none.
     pub append: Bit,
     /// The message's slot then.
-    pub slot: Bits<4>,
+    pub slot: Bits<6>,
     /// Handle of the request.
     pub request: Bits<32>,
     /// `abi::completion::CompletionKind` of its completion.

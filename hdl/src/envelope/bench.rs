@@ -159,6 +159,7 @@ impl Logic for DeliveryBench {
         self.lists_block.seed.next = self.seed.val();
         join!(self.delivery.command => self.lists_block.command);
         join!(self.lists_block.reply => self.delivery.reply);
+        join!(self.delivery.unit => self.lists_block.unit);
         send!(
             self.command,
             self.delivery.command.valid.val() & self.lists_block.command.ready.val(),

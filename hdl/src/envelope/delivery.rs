@@ -32,7 +32,8 @@ use crate::config::Config;
 use crate::prelude::*;
 use crate::types::{
     Access, Answered, Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchCommand,
-    MatchReply, Permission, RaiseEvent, RegionQuery, RemoteGet, SinkUpdate, WriteCompletion,
+    MatchReply, Permission, PlaceUnit, RaiseEvent, RegionQuery, RemoteGet, SinkUpdate,
+    WriteCompletion,
 };
 use abi::control::Operation;
 
@@ -109,6 +110,8 @@ pub struct Delivery {
     pub control: Stream<In, ControlRequest>,
     /// With it, for `PairRead`: a `PairReport` of what is kept here. Zero otherwise.
     pub control_result: Signal<Out, Bits<64>>,
+    /// A unit of places that a pair gets, or that it has none any more; to Lists.
+    pub unit: Pulse<Out, PlaceUnit>,
     /// Pulse: a message met its receive on arrival.
     pub count_expected: Signal<Out, Bit>,
     /// Pulse: a message went to the unexpected list.
@@ -181,9 +184,9 @@ impl Logic for Delivery {
         join!(self.answering.fills => self.admit.fills);
         self.admit.retry.next = self.answering.retry.val();
         join!(self.answering.removed => self.admit.removed);
-        self.admit.place.next = self.answering.place.val();
-        self.answering.place_fills.next = self.admit.place_fills.val();
-        self.answering.place_is_lost.next = self.admit.place_is_lost.val();
+        self.admit.in_hand.next = self.answering.in_hand.val();
+        self.answering.in_hand_fills.next = self.admit.in_hand_fills.val();
+        self.answering.in_hand_is_lost.next = self.admit.in_hand_is_lost.val();
         join!(self.answering.overflow => self.admit.overflow);
         join!(self.answering.hold => self.admit.hold);
         join!(self.answering.news => self.admit.news_in);
@@ -205,6 +208,7 @@ impl Logic for Delivery {
         join!(self.slots.answer => self.answering.slot_answer);
         join!(self.admit.look => self.slots.look);
         join!(self.slots.seen => self.admit.seen);
+        join!(self.slots.unit => self.unit);
 
         // Payload.
         join!(self.answering.job => self.copies.job);

@@ -1,32 +1,32 @@
-//! Messages that are in Lists and not yet safe in their slots: their places are *filling*.
+//! Messages that are in Lists and not yet safe in their slots: their slots are *filling*.
 //!
 //! ```text
 //!   enters ──► ┌─────────┐
-//!   written ──►│ Filling ├──► of_pair, of_endpoint   a place of the pair, or endpoint, that is asked about is filling
-//!   removed ──►│         ├──► fills, is_lost         so is the place that is asked about; its slot couldn't be written
+//!   written ──►│ Filling ├──► of_pair, of_endpoint   a slot of the pair, or endpoint, that is asked about is filling
+//!   removed ──►│         ├──► fills, is_lost         so is the slot that is asked about; it couldn't be written
 //!              └─────────┘
 //! ```
 //!
-//! A place fills until the write of its slot is answered. If that is an error the place is *lost*: whoever finds its message must take it for
-//! one that isn't there, until it has been removed from Lists. A pair fills one place at most.
+//! A slot fills until its write is answered. If that is an error the slot is *lost*: whoever finds its message must take it for
+//! one that isn't there, until it has been removed from Lists. A pair fills one slot at most.
 
 use crate::prelude::*;
 use crate::types::SlotWritten;
-use abi::request::place;
+use abi::request::slot_number;
 
-const _: () = assert!(place(1, 0) == 1 << 4, "the kernel makes places so");
+const _: () = assert!(slot_number(1, 0) == 1 << 6, "the kernel numbers slots so");
 
-/// A place and its endpoint.
+/// A slot and its endpoint.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub(super) struct Filled {
-    /// The place: the pair's number, and the slot's.
-    pub place: Bits<16>,
+    /// `abi::request::slot_number`.
+    pub slot: Bits<16>,
     /// Endpoint.
     pub endpoint: Bits<8>,
 }
 
-/// Up to `places` that fill.
-#[block(places: usize)]
+/// Up to `slots` that fill.
+#[block(slots: usize)]
 pub(super) struct Filling {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -36,27 +36,27 @@ pub(super) struct Filling {
     pub enters: Pulse<In, Filled>,
     /// The write of a slot was answered.
     pub written: Pulse<In, SlotWritten>,
-    /// The message of this lost place isn't in Lists any more.
+    /// The message of this lost slot isn't in Lists any more.
     pub removed: Pulse<In, Bits<16>>,
     /// The pair that is asked about.
     pub pair: Signal<In, Bits<16>>,
-    /// A place of it is filling or lost.
+    /// A slot of it is filling or lost.
     pub of_pair: Signal<Out, Bit>,
     /// The endpoint that is asked about.
     pub endpoint: Signal<In, Bits<8>>,
-    /// A place of it is filling or lost.
+    /// A slot of it is filling or lost.
     pub of_endpoint: Signal<Out, Bit>,
-    /// The place that is asked about.
-    pub place: Signal<In, Bits<16>>,
+    /// The slot that is asked about.
+    pub slot: Signal<In, Bits<16>>,
     /// It is filling or lost.
     pub fills: Signal<Out, Bit>,
     /// It is lost.
     pub is_lost: Signal<Out, Bit>,
-    #[each(places)]
+    #[each(slots)]
     member: Vec<Reg<Filled>>,
-    #[each(places)]
+    #[each(slots)]
     here: Vec<Reg<Bit>>,
-    #[each(places)]
+    #[each(slots)]
     lost: Vec<Reg<Bit>>,
     /// There is a vacant member before this one, or it is one.
     found: Signal<Local, Bit>,
@@ -64,18 +64,18 @@ pub(super) struct Filling {
     has_place: Check,
     #[is(Check::new("what_is_written_was_filling"))]
     was_here: Check,
-    #[is(places)]
+    #[is(slots)]
     _n: usize,
 }
 
 impl Filling {
-    /// For up to `places`.
-    pub(super) fn new(places: usize) -> Self {
-        Self::build(places)
+    /// For up to `slots`.
+    pub(super) fn new(slots: usize) -> Self {
+        Self::build(slots)
     }
 }
 
-#[block(places = self._n)]
+#[block(slots = self._n)]
 impl Logic for Filling {
     fn update(&mut self) {
         self.of_pair.next = false;
@@ -86,25 +86,25 @@ impl Logic for Filling {
         self.was_here.ok.next = !self.written.valid.val();
         for i in 0..self._n {
             if self.here[i].q.val() {
-                if (self.member[i].q.val().place >> 4) == self.pair.val() {
+                if (self.member[i].q.val().slot >> 6) == self.pair.val() {
                     self.of_pair.next = true;
                 }
                 if self.member[i].q.val().endpoint == self.endpoint.val() {
                     self.of_endpoint.next = true;
                 }
-                if self.member[i].q.val().place == self.place.val() {
+                if self.member[i].q.val().slot == self.slot.val() {
                     self.fills.next = true;
                     self.is_lost.next = self.lost[i].q.val();
                 }
                 if self.written.valid.val()
-                    & (self.member[i].q.val().place == self.written.data.val().place)
+                    & (self.member[i].q.val().slot == self.written.data.val().slot)
                 {
                     self.here[i].d.next = self.written.data.val().failed;
                     self.lost[i].d.next = true;
                     self.was_here.ok.next = true;
                 }
                 if self.removed.valid.val()
-                    & (self.member[i].q.val().place == self.removed.data.val())
+                    & (self.member[i].q.val().slot == self.removed.data.val())
                 {
                     self.here[i].d.next = false;
                 }

@@ -207,7 +207,7 @@ impl Logic for Ledger {
         };
         self.written.valid.next = false;
         self.written.data.next = SlotWritten {
-            place: (self.head.val().pair << 4) | bit_cast::<16, 4>(self.head.val().slot),
+            slot: (self.head.val().pair << 6) | bit_cast::<16, 6>(self.head.val().slot),
             failed: self.write_failed.val(),
         };
         self.sink_update.valid.next = self.state.q.val() == State::Update;

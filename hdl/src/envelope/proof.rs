@@ -339,9 +339,9 @@ impl LedgerProof {
                 | (self.block.settle.data.val() == self.status.val()))
                 & (!self.block.written.valid.val()
                     | ((self.block.written.data.val().failed == self.error.val())
-                        & (self.block.written.data.val().place
-                            == ((self.ending.val().pair << 4)
-                                | bit_cast::<16, 4>(self.ending.val().slot)))))
+                        & (self.block.written.data.val().slot
+                            == ((self.ending.val().pair << 6)
+                                | bit_cast::<16, 6>(self.ending.val().slot)))))
                 & (!self.block.lost.valid.val()
                     | ((self.block.lost.data.val().pair == self.ending.val().pair)
                         & (self.block.lost.data.val().endpoint == self.ending.val().endpoint)

@@ -33,7 +33,7 @@ use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo, Lowest, Table};
 use crate::types::{ControlRequest, RemoteGet, SendJob};
 use abi::control::Operation;
-use abi::limits::MAX_CREDITS;
+use abi::limits::MAX_UNACKNOWLEDGED;
 
 /// Gets of a pair that may wait.
 const PLACES: usize = 16;
@@ -42,7 +42,10 @@ const SETTLES: usize = 5;
 /// Cycles with room that are the sends' after an answer.
 const RESTS: usize = 8;
 
-const _: () = assert!(MAX_CREDITS as usize == PLACES && JOBS == 16, "widths below");
+const _: () = assert!(
+    MAX_UNACKNOWLEDGED as usize == PLACES && JOBS == 16,
+    "widths below"
+);
 
 /// A get that waits.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]

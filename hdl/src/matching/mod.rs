@@ -100,6 +100,7 @@ pub fn tops() -> Vec<Top> {
             UnexpectedRows::new(
                 config::TINY.endpoints,
                 config::TINY.pairs,
+                config::TINY.unexpected,
                 config::TINY.comparators,
             )
         }),
@@ -107,6 +108,7 @@ pub fn tops() -> Vec<Top> {
             UnexpectedRows::new(
                 config::ECP5.endpoints,
                 config::ECP5.pairs,
+                config::ECP5.unexpected,
                 config::ECP5.comparators,
             )
         }),
@@ -114,6 +116,7 @@ pub fn tops() -> Vec<Top> {
             UnexpectedRows::new(
                 config::TINY.endpoints,
                 config::TINY.pairs,
+                config::TINY.unexpected,
                 config::TINY.comparators,
             )
         }),
@@ -121,12 +124,13 @@ pub fn tops() -> Vec<Top> {
             UnexpectedRows::new(
                 config::TINY.endpoints,
                 config::TINY.pairs,
+                config::TINY.unexpected,
                 config::TINY.comparators,
             )
         }),
         Top::mutants("lists_tiny_mutants", || Lists::new(&config::TINY)),
         Top::of("unexpected_odd", Class::Test, || {
-            UnexpectedRows::new(3, 5, 4)
+            UnexpectedRows::new(3, 5, 72, 4)
         }),
     ]
 }

@@ -18,7 +18,7 @@ use super::lists::Lists;
 use super::told::{Line, Told};
 use crate::config::{Config, TINY, table_rows};
 use crate::prelude::*;
-use crate::types::{MatchCommand, MatchReply, Operation};
+use crate::types::{MatchCommand, MatchReply, Operation, PlaceUnit};
 
 /// The engine that is proved.
 pub const SMALLEST: Config = Config {
@@ -28,8 +28,8 @@ pub const SMALLEST: Config = Config {
     posted: 2,
     exact: 8,
     rows: table_rows(8),
-    unexpected: 64,
-    comparators: 8,
+    unexpected: 32,
+    comparators: 4,
     ..TINY
 };
 
@@ -38,7 +38,9 @@ const PATIENCE: u64 = 24;
 /// Cycles after which nothing moves that concerns a command that has been answered, unless its message is to wait.
 const SETTLED: u64 = 4;
 /// Cycles in which a message goes to the unexpected side.
-const APPEND: u64 = 3;
+const APPEND: u64 = 4;
+/// Cycle after the reset from which on pairs get their units: the table of these is cleared.
+const UNITS_FROM: u64 = 5;
 
 /// Ports that are constant where one order of commands is followed to its end: *post, post, arrive, cancel, arrive*, at any
 /// times, in fewer keys, all of which fall on the same rows.
@@ -116,7 +118,10 @@ pub struct ListsProof {
     entering: Signal<Local, Bit>,
     command: Signal<Local, MatchCommand>,
     pair: Signal<Local, Bits<16>>,
-    place_of_pair: Signal<Local, Bits<4>>,
+    slot_of_pair: Signal<Local, Bits<6>>,
+    /// Cycles since the reset, as long as pairs get their units.
+    age: Reg<Bits<8>>,
+    given_unit: Signal<Local, PlaceUnit>,
     key: Signal<Local, Line>,
     reply: Signal<Local, MatchReply>,
     replying: Signal<Local, Bit>,
@@ -169,6 +174,21 @@ impl Logic for ListsProof {
         self.lists.seed.next = self.kept_seed.q.val();
         if !self.lists.initialized.val() {
             self.kept_seed.d.next = self.seed.val();
+        }
+
+        // While the engine clears its tables each of the four pairs gets a unit: the last pair the first.
+        self.given_unit.next = PlaceUnit {
+            pair: bit_cast::<16, 8>(self.age.q.val() - UNITS_FROM),
+            count: 1.into(),
+            unit: bits::<8>(3) - (self.age.q.val() - UNITS_FROM),
+        };
+        send!(
+            self.lists.unit,
+            (self.age.q.val() >= UNITS_FROM) & (self.age.q.val() < UNITS_FROM + 4),
+            self.given_unit.val()
+        );
+        if self.age.q.val() != UNITS_FROM + 4 {
+            self.age.d.next = self.age.q.val() + 1;
         }
 
         // ---------------------------------------------------------------- commands
@@ -247,8 +267,8 @@ impl Logic for ListsProof {
         }
         self.pair.next = bit_cast::<16, 1>(self.given.val().source)
             | (bit_cast::<16, 1>(self.given.val().endpoint) << 1);
-        self.place_of_pair.next = bit_cast::<4, 2>(self.given.val().slot & 1)
-            | (bit_cast::<4, 2>(self.given.val().slot & 2) << 2);
+        self.slot_of_pair.next = bit_cast::<6, 2>(self.given.val().slot & 1)
+            | (bit_cast::<6, 2>(self.given.val().slot & 2) << 1);
         self.command.next = MatchCommand::default();
         self.command.next.operation = self.given.val().operation;
         self.command.next.endpoint = bit_cast::<8, 1>(self.given.val().endpoint);
@@ -257,7 +277,7 @@ impl Logic for ListsProof {
         self.command.next.match_bits = bit_cast::<64, 2>(self.given.val().match_bits);
         self.command.next.ignore_bits = bit_cast::<64, 2>(self.given.val().ignore_bits);
         self.command.next.request = bit_cast::<32, 2>(self.given.val().request);
-        self.command.next.slot = self.place_of_pair.val();
+        self.command.next.slot = self.slot_of_pair.val();
         self.command.next.multi = self.given.val().multi;
         self.command.next.append = self.given.val().append;
         self.lists.command.data.next = self.command.val();
@@ -327,10 +347,10 @@ impl Logic for ListsProof {
         self.appends.next = (self.key.val().operation == Operation::Post)
             & !self.any.val()
             & !self.reply.val().full;
-        self.place.next = (bit_cast::<16, 1>(self.key.val().endpoint) << 5)
-            | (bit_cast::<16, 1>(self.key.val().source) << 4)
+        self.place.next = (bit_cast::<16, 1>(!self.key.val().endpoint) << 4)
+            | (bit_cast::<16, 1>(!self.key.val().source) << 3)
             | bit_cast::<16, 2>(self.key.val().slot & 1)
-            | (bit_cast::<16, 2>(self.key.val().slot & 2) << 2);
+            | (bit_cast::<16, 2>(self.key.val().slot & 2) << 1);
         self.waits.next = (self.key.val().operation == Operation::Arrive)
             & self.key.val().append
             & !self.any.val();

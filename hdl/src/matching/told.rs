@@ -28,7 +28,7 @@ pub struct Line {
     pub ignore_bits: Bits<2>,
     /// Handle.
     pub request: Bits<2>,
-    /// Place of a message: two in each of two rows.
+    /// Slot of a message: two in each of two rows.
     pub slot: Bits<2>,
     /// It stays when it is matched.
     pub multi: Bit,

@@ -35,8 +35,8 @@ type Engine = Harness<Verilated>;
 
 fn open(config: &Config, seed: u128) -> Engine {
     let block = match picked(&format!("lists_{}", config.name)) {
-        (name, None) => Verilated::open(&name, seed),
-        (name, Some(broken)) => Verilated::open_broken(&name, broken, seed),
+        (name, None) => Verilated::open(&name, config.pairs, seed),
+        (name, Some(broken)) => Verilated::open_broken(&name, broken, config.pairs, seed),
     };
     let block = block.unwrap_or_else(|error| panic!("{error}"));
     current::check(block.model());
@@ -259,7 +259,7 @@ fn an_engine_of_fewer_match_bits_is_noticed() {
         match_mask: u64::MAX,
         ..sizes_of(&config::ODD)
     };
-    let block = Verilated::open("lists_odd", MANY_BINS);
+    let block = Verilated::open("lists_odd", config::ODD.pairs, MANY_BINS);
     let block = block.unwrap_or_else(|error| panic!("{error}"));
     current::check(block.model());
     let mut engine = Harness::new(block, wider);
@@ -371,8 +371,8 @@ fn a_receive_waits_for_the_messages_before_it_and_no_longer() {
     assert_eq!(engine.seen().appended, u64::from(TURNS));
     // Messages one behind the other, more than the queue holds.
     let burst = (0..64).map(|n| Command {
-        pair: n / 16 * 2,
-        slot: (n % 16) as u8,
+        pair: n / 8,
+        slot: (n % 8) as u8,
         ..arrival(n.into(), true)
     });
     let all = cycles(&mut engine, &burst.collect::<Vec<_>>());

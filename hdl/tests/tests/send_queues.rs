@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{Counter, Operation, PairSetup};
-use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS};
+use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS, MAX_UNACKNOWLEDGED};
 use abi::request::{
     FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY, INLINE_BYTES, Opcode, Segment, SendRequest,
 };
@@ -1702,7 +1702,7 @@ fn put_behind_a_cancel(size: &Size, rng: &mut ChaCha8Rng) {
 /// As many puts go as a frame tells outcomes of.
 fn puts_fill_the_window(size: &Size, rng: &mut ChaCha8Rng) {
     let posted: Vec<_> = (1..=20).map(|request| (request, true, None)).collect();
-    assert_eq!(given(size, rng, &posted), MAX_CREDITS.into());
+    assert_eq!(given(size, rng, &posted), MAX_UNACKNOWLEDGED.into());
 }
 
 /// Sixteen gets have left, all are safe at the peer, and one more waits: it goes when the first is answered, though the peer says nothing more.
@@ -1734,7 +1734,7 @@ fn get_behind_a_window(size: &Size, rng: &mut ChaCha8Rng) {
         bench.set(&format!("{pin}_valid"), false);
         (0..100).map(|_| step(bench, "job_valid").1).last()
     };
-    for request in 0..=MAX_CREDITS.into() {
+    for request in 0..=MAX_UNACKNOWLEDGED.into() {
         let get = Send {
             endpoint: 0,
             pair,
@@ -1748,7 +1748,7 @@ fn get_behind_a_window(size: &Size, rng: &mut ChaCha8Rng) {
         };
         offer(&mut bench, "sends", &get.words());
     }
-    let all = u64::from(MAX_CREDITS);
+    let all = u64::from(MAX_UNACKNOWLEDGED);
     let pair = u64::from(pair);
     let told = [
         (pair, 16),
@@ -1760,7 +1760,7 @@ fn get_behind_a_window(size: &Size, rng: &mut ChaCha8Rng) {
         (0, 16),
     ];
     let given = offer(&mut bench, "progress", &pack(&told));
-    assert_eq!(given, Some(MAX_CREDITS));
+    assert_eq!(given, Some(MAX_UNACKNOWLEDGED));
     offer(
         &mut bench,
         "claim",
@@ -1769,7 +1769,7 @@ fn get_behind_a_window(size: &Size, rng: &mut ChaCha8Rng) {
     let success = u64::from(Status::Success.code());
     let answered = pack(&[(pair, 16), (0, 32), (success, 8)]);
     let given = offer(&mut bench, "answered", &answered);
-    assert_eq!(given, Some(MAX_CREDITS + 1));
+    assert_eq!(given, Some(MAX_UNACKNOWLEDGED + 1));
 }
 
 /// What a pair does that waits for answers.

@@ -28,12 +28,12 @@ use crate::request_queue::RequestQueue;
 use crate::shared::readable::Held;
 use crate::table::{Entry, Outstanding, Place, Request};
 use abi::completion::Completion;
-use abi::limits::{EAGER_MAX, MAX_CREDITS};
+use abi::limits::{EAGER_MAX, MAX_UNACKNOWLEDGED};
 use abi::request::{FLAG_ERRORS_ONLY, MAX_SEGMENTS, Segment};
 use abi::status::Status;
 
 /// Parts of a request that are under way at once, at most: as many puts of a pair as may be unacknowledged, or gets unanswered.
-const PARTS_MAX: usize = MAX_CREDITS as usize;
+const PARTS_MAX: usize = MAX_UNACKNOWLEDGED as usize;
 
 /// How far a request has got that goes to the card in parts.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 
 use crate::common::{PATIENCE, Side, able_options, connected};
 use abi::mailbox::Command;
-use abi::request::{CLAIM_PLACE_BITS, ListRequest, REQUEST_BYTES, SendRequest};
+use abi::request::{CLAIM_SLOT_BITS, ListRequest, REQUEST_BYTES, SendRequest};
 use abi::times::ACKNOWLEDGE_TIMEOUT;
 use abi::wire::{FrameHeader, FrameType};
 use host_driver::transport::Answer;
@@ -485,7 +485,7 @@ fn forget_region(stage: &Stage, key: u32) {
 fn wrong_handle(verb: Verb) -> WcStatus {
     after(verb, |stage| {
         stage.claim();
-        stage.change_list(|request| request.target ^= 1 << CLAIM_PLACE_BITS);
+        stage.change_list(|request| request.target ^= 1 << CLAIM_SLOT_BITS);
     })
 }
 

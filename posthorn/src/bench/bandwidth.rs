@@ -10,7 +10,7 @@
 //! they leave their cards, and what is sent again doesn't count. A get is answered by such frames. Beside it the cycles of one put alone, from its post to its completion. When all is over the
 //! window has to hold what was put last at each place; of a get each buffer has to hold what the window has.
 
-use abi::limits::{EAGER_MAX, MAX_CREDITS};
+use abi::limits::{EAGER_MAX, MAX_UNACKNOWLEDGED};
 use abi::wire::frame_bytes;
 use anyhow::{Context, Result, bail, ensure};
 use host_driver::{Access, Buffer, Get, Put, RemoteKey, RemoteRights};
@@ -110,7 +110,7 @@ fn cases(length: Length) -> Vec<Case> {
             Length::Long => 32,
         },
         // As many as parts of a put or a get may be under way.
-        sends: MAX_CREDITS,
+        sends: MAX_UNACKNOWLEDGED,
         lose: 0.0,
     };
     let four = Case { pairs: 4, ..base };
@@ -153,7 +153,7 @@ fn cases(length: Length) -> Vec<Case> {
     cases.extend([base, four, fan_in, far].map(gets));
     // A lap over all pairs takes longer than the shortest time-out. Of the 512 descriptors of `ecp5` each pair has as many as there are.
     for (pairs, bytes) in [(32, 64 << 10), (64, 32 << 10)] {
-        let sends = MAX_CREDITS.min(512 / pairs as u16);
+        let sends = MAX_UNACKNOWLEDGED.min(512 / pairs as u16);
         let ops = base.ops.min(WINDOW);
         let many = Case {
             pairs,
@@ -227,7 +227,7 @@ pub(super) fn lossy_stream(
         bytes,
         latency: LATENCIES[0],
         ops: puts,
-        sends: MAX_CREDITS,
+        sends: MAX_UNACKNOWLEDGED,
         lose,
     };
     let seen = measure(config, seed, firmware, case, None);

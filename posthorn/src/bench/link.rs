@@ -18,7 +18,7 @@ const PERCENTILES: [f64; 4] = [50.0, 99.0, 99.9, 100.0];
 /// Bytes of a message.
 const BYTES: usize = 1024;
 /// Credits of the pair: as many as there can be.
-const CREDITS: u16 = abi::limits::MAX_CREDITS;
+const CREDITS: u16 = abi::limits::MAX_UNACKNOWLEDGED;
 
 /// Runs the suite.
 ///

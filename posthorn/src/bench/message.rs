@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use abi::limits::{DEFAULT_CREDITS, MAX_CREDITS};
+use abi::limits::{DEFAULT_CREDITS, MAX_UNACKNOWLEDGED};
 use abi::wire::frame_bytes;
 use anyhow::{Context, Result, bail, ensure};
 use hdl::types::Operation;
@@ -189,7 +189,7 @@ fn cases(length: Length) -> Vec<Case> {
         });
     }
     cases.push(Case {
-        credits: MAX_CREDITS,
+        credits: MAX_UNACKNOWLEDGED,
         ..base
     });
     if length == Length::Short {

@@ -13,7 +13,7 @@ use abi::opcode::{WorkRing, decode_list};
 use abi::register::{
     COMPLETION_HEAD, COMPLETION_TAIL, EVENT_TAIL, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL,
 };
-use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest, claim_place, pair_and_slot};
+use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest, claim_slot, pair_and_slot};
 use abi::ring::{QueueEntry, entry_address};
 use abi::status::Status;
 use abi::wire::{FRAME_GAP, FrameHeader, FrameType, HEADER_BYTES, TRAILER_BYTES};
@@ -1119,7 +1119,7 @@ impl Follower {
                                 && self.card.delivery().waits(endpoint) == Some(next.target);
                             // The envelopes of a failed pair are nobody's: no numbers show that they are free.
                             let claims = [Opcode::ReceiveClaimed, Opcode::Discard];
-                            let (pair, _) = pair_and_slot(claim_place(next.target));
+                            let (pair, _) = pair_and_slot(claim_slot(next.target));
                             let silent = entry.request == next.request
                                 && claims.contains(&row.opcode)
                                 && self.is_silent(pair);

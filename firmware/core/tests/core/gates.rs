@@ -13,9 +13,10 @@ use abi::control::{
 };
 use abi::event::{Cause as EventCause, NO_PAIR};
 use abi::key::remote_key_index;
-use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
+use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN, UNIT_PLACES};
 use abi::mailbox::{PairState, PeerState, Words};
 use abi::register::MAILBOX_WORDS;
+use abi::request::place_units;
 use abi::status::MailboxStatus;
 use abi::times::{RETRY_LIMIT_MOST, TIMEOUT_LOG2_LEAST, TIMEOUT_LOG2_MOST};
 use abi::wire::{FrameHeader, FrameType, HEADER_BYTES};
@@ -229,7 +230,10 @@ impl Gates {
     /// Envelopes that all connected peers together may own here.
     fn granted(&self) -> u32 {
         let held = self.pairs.values();
-        held.map(|pair| u32::from(pair.setup.local_credits)).sum()
+        // A pair has whole units of places.
+        let places = |credits: u8| place_units(credits.into()) * UNIT_PLACES;
+        held.map(|pair| u32::from(places(pair.setup.local_credits)))
+            .sum()
     }
 
     fn clear(&mut self) {

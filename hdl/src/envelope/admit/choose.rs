@@ -5,7 +5,7 @@ use crate::envelope::asked::{Ask, Asked};
 use crate::prelude::*;
 use crate::types;
 use crate::types::MatchCommand;
-use abi::request::CLAIM_PLACE_BITS;
+use abi::request::CLAIM_SLOT_BITS;
 
 #[block]
 impl Admit {
@@ -136,8 +136,8 @@ impl Admit {
                         .list
                         .val()
                         .target
-                        .get_bits::<{ CLAIM_PLACE_BITS as usize }>(0)
-                        >> 4;
+                        .get_bits::<{ CLAIM_SLOT_BITS as usize }>(0)
+                        >> 6;
                 }
                 self.alone.d.next = self.list_alone.val();
                 self.endpoint_held.d.next = self.list_endpoint.val();

@@ -118,6 +118,8 @@ impl Admit {
             self.changed.val()
         );
         self.slot_setup.valid.next = self.clears.val() & self.in_table.val();
+        // Slots have taken the setup before this one when a control request is looked at.
+        self.setup_is_taken.ok.next = !self.slot_setup.valid.val() | self.slot_setup.ready.val();
         self.slot_setup.data.next = SlotSetup::default();
         self.slot_setup.data.next.pair = self.walk_pair.q.val();
         if self.state.q.val() == State::Control {

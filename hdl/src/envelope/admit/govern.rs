@@ -45,6 +45,7 @@ impl Admit {
             & !self.fault.valid.val()
             & (self.faults.level.val() == 0)
             & self.rules.settled.val()
+            & self.slot_setup.ready.val()
             & !self.arrival_now.val();
         self.walk_is_early.next = self.messages.of_endpoint.val()
             | self.filling.of_endpoint.val()

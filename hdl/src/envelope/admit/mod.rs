@@ -81,7 +81,7 @@ use crate::types::{
 };
 use abi::control::Operation;
 use abi::request::{
-    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_PAST_RULES, FLAG_RESUME, place,
+    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_PAST_RULES, FLAG_RESUME, slot_number,
 };
 
 const _: () = assert!(FLAG_ANY_SOURCE == 1 << 0, "the kernel tests this bit");
@@ -89,7 +89,7 @@ const _: () = assert!(FLAG_RESUME == 1 << 1, "the kernel tests this bit");
 const _: () = assert!(FLAG_MULTI == 1 << 2, "the kernel tests this bit");
 const _: () = assert!(FLAG_NOTHING_KEPT == 1 << 3, "the kernel tests this bit");
 const _: () = assert!(FLAG_PAST_RULES == 1 << 4, "the kernel tests this bit");
-const _: () = assert!(place(1, 0) == 1 << 4, "the kernel cuts places here");
+const _: () = assert!(slot_number(1, 0) == 1 << 6, "the kernel cuts slots here");
 
 /// Things between here and the end of the Ledger, at most.
 pub(super) const ENTERED: u64 = 16;
@@ -217,12 +217,12 @@ pub(super) struct Admit {
     pub lost: Stream<In, Slotted>,
     /// Pulse: it was removed from Lists.
     pub removed: Pulse<In, Bits<16>>,
-    /// The place that Answer asks about.
-    pub place: Signal<In, Bits<16>>,
+    /// The slot that Answer asks about.
+    pub in_hand: Signal<In, Bits<16>>,
     /// Its message isn't in its slot yet, or never will be.
-    pub place_fills: Signal<Out, Bit>,
+    pub in_hand_fills: Signal<Out, Bit>,
     /// It never will be.
-    pub place_is_lost: Signal<Out, Bit>,
+    pub in_hand_is_lost: Signal<Out, Bit>,
     /// A pair of which a vacant slot is looked for.
     pub look: Stream<Out, Bits<16>>,
     /// What was found.
@@ -242,7 +242,7 @@ pub(super) struct Admit {
     pub multi_gone: Pulse<In, Bits<8>>,
 
     /// A pair's slots.
-    pub slot_setup: Pulse<Out, SlotSetup>,
+    pub slot_setup: Stream<Out, SlotSetup>,
     /// The pair that is read, and whose count of refused accesses is looked up.
     pub refused_pair: Signal<Out, Bits<16>>,
     /// That count, a cycle later.
@@ -453,6 +453,8 @@ pub(super) struct Admit {
     woken: Signal<Local, Asked>,
     last: Signal<Local, Asked>,
     news: Signal<Local, Bit>,
+    #[is(Check::new("slots_take_each_setup"))]
+    setup_is_taken: Check,
     #[is(Check::new("no_more_has_entered_than_there_are_places_for"))]
     has_room: Check,
     #[is(constant(config.pairs as u64))]

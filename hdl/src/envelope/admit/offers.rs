@@ -41,8 +41,8 @@ impl Admit {
             self.removed.valid.val(),
             self.removed.data.val()
         );
-        self.place_fills.next = self.filling.fills.val();
-        self.place_is_lost.next = self.filling.is_lost.val();
+        self.in_hand_fills.next = self.filling.fills.val();
+        self.in_hand_is_lost.next = self.filling.is_lost.val();
         self.messages.leaves.next = self.message_done.val();
         set!(
             self.messages,
@@ -53,7 +53,7 @@ impl Admit {
             self.filling,
             pair = self.arrival.data.val().pair,
             endpoint = self.walk_endpoint.q.val(),
-            place = self.place.val()
+            slot = self.in_hand.val()
         );
     }
 

@@ -6,7 +6,7 @@ use crate::prelude::*;
 use crate::types;
 use crate::types::MatchCommand;
 use abi::completion::CompletionKind;
-use abi::request::CLAIM_PLACE_BITS;
+use abi::request::CLAIM_SLOT_BITS;
 use abi::status::Status;
 
 #[block]
@@ -29,8 +29,8 @@ impl Admit {
             .fetched
             .val()
             .target
-            .get_bits::<{ CLAIM_PLACE_BITS as usize }>(0)
-            >> 4;
+            .get_bits::<{ CLAIM_SLOT_BITS as usize }>(0)
+            >> 6;
         self.owns_claim.next = self.pair.val().endpoint == self.request.q.val().fetched.endpoint;
         self.resumes.next = self.flags.val().get_bit(1) & !self.backlog.waits.val();
         self.believed.next = !self.backlog.stalled.val() | self.resumes.val();

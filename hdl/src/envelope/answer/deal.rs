@@ -8,7 +8,7 @@ use crate::envelope::asked::Ask;
 use crate::prelude::*;
 use crate::types::{Job, Way};
 use abi::completion::CompletionKind;
-use abi::request::CLAIM_PLACE_BITS;
+use abi::request::CLAIM_SLOT_BITS;
 use abi::status::Status;
 
 #[block]
@@ -184,9 +184,6 @@ impl Answer {
                         _ => {}
                     }
                 }
-                if self.begins.val() & (self.ask.val() == Ask::Handle) {
-                    self.messages.read_address.next = self.handle_place.val();
-                }
             }
 
             // ---------------------------------------------------------------- messages
@@ -208,7 +205,7 @@ impl Answer {
             }
             State::Slot => {
                 self.asks_slot.next = true;
-                self.messages.read_address.next = !self.slot_place.val();
+                self.messages.read_address.next = !self.slot_answer.data.val().place;
                 if self.slot_answer.valid.val() {
                     self.messages.write.enable.next = true;
                     self.fills.valid.next = true;
@@ -271,8 +268,8 @@ impl Answer {
                     self.messages.read_address.next = !self.at.q.val();
                     self.messages.write.data.next = self.claimed.val();
                     self.work.d.next.ending.handle = (bit_cast::<32, 16>(self.claims.q.val())
-                        << (CLAIM_PLACE_BITS as usize))
-                        | bit_cast::<32, 16>(self.at.q.val());
+                        << (CLAIM_SLOT_BITS as usize))
+                        | bit_cast::<32, 16>(self.found_slot.val());
                     self.gives.d.next = self.claimed_vacates.val();
                     self.work.d.next.ending.freed = self.claimed_frees.val();
                     self.claims.d.next = self.claims.q.val() + 1;
@@ -283,8 +280,8 @@ impl Answer {
             }
             State::Handle => {
                 self.asks_slot.next = true;
-                self.messages.read_address.next = self.handle_place.val();
-                self.at.d.next = self.handle_place.val();
+                self.messages.read_address.next = self.slot_answer.data.val().place;
+                self.at.d.next = self.slot_answer.data.val().place;
                 self.slot_held.d.next = self.slot_answer.data.val();
                 if self.slot_answer.valid.val() {
                     self.state.d.next = State::Named;

@@ -37,10 +37,10 @@ impl Answer {
         };
         if self.state.q.val() == State::Handle {
             self.question.next = SlotQuestion {
-                pair: self.handle_place.val() >> 4,
+                pair: self.handle_slot.val() >> 6,
                 take: false,
                 give: false,
-                slot: self.handle_place.val().get_bits::<4>(0),
+                slot: self.handle_slot.val().get_bits::<6>(0),
             };
         }
         if (self.state.q.val() == State::Where) | (self.state.q.val() == State::Vacate) {

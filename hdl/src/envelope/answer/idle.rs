@@ -14,17 +14,19 @@ impl Answer {
         self.job.data.next = self.work.q.val();
         self.done.next = false;
         self.ended.next = false;
-        self.slot_place.next = (self.now.val().pair << 4) | bit_cast::<16, 4>(self.now.val().slot);
+        self.own_slot.next = (self.now.val().pair << 6) | bit_cast::<16, 6>(self.now.val().slot);
         self.fills.valid.next = false;
         self.fills.data.next = Filled {
-            place: self.slot_place.val(),
+            slot: self.own_slot.val(),
             endpoint: self.now.val().endpoint,
         };
-        self.place.next = self.at.q.val();
-        self.unsafe_yet.next = self.place_fills.val();
-        self.lost.next = self.place_fills.val() & self.place_is_lost.val();
+        self.found_slot.next = (bit_cast::<16, 8>(self.message_found.val().pair) << 6)
+            | bit_cast::<16, 6>(self.message_found.val().slot);
+        self.in_hand.next = self.found_slot.val();
+        self.unsafe_yet.next = self.in_hand_fills.val();
+        self.lost.next = self.in_hand_fills.val() & self.in_hand_is_lost.val();
         self.removed.valid.next = false;
-        self.removed.data.next = self.slot_place.val();
+        self.removed.data.next = self.own_slot.val();
         self.retry.next = false;
         self.overflow.valid.next = false;
         self.overflow.data.next = Slotted::default();

@@ -2,7 +2,7 @@
 
 use super::{Answer, Message, Receive};
 use crate::prelude::*;
-use abi::request::CLAIM_PLACE_BITS;
+use abi::request::CLAIM_SLOT_BITS;
 
 #[block]
 impl Answer {
@@ -37,23 +37,25 @@ impl Answer {
             immediate: self.now.val().immediate,
             length: bit_cast::<11, 16>(self.now.val().arrived),
             claim: 0.into(),
+            pair: bit_cast::<8, 16>(self.now.val().pair),
+            slot: self.now.val().slot,
         };
         self.claimed.next = self.message_found.val();
         self.claimed.next.claim = self.claims.q.val();
-        self.messages.write.address.next = self.slot_place.val();
+        self.messages.write.address.next = self.slot_answer.data.val().place;
         self.messages.write.data.next = self.slotted.val();
 
         // The claimed message that a request names.
-        self.handle_place.next = self
+        self.handle_slot.next = self
             .now
             .val()
             .target
-            .get_bits::<{ CLAIM_PLACE_BITS as usize }>(0);
+            .get_bits::<{ CLAIM_SLOT_BITS as usize }>(0);
         self.handle_claim.next = self
             .now
             .val()
             .target
-            .get_bits::<16>(CLAIM_PLACE_BITS as usize);
+            .get_bits::<16>(CLAIM_SLOT_BITS as usize);
         self.same_claim.next = self.message_found.val().claim == self.handle_claim.val();
         self.own_claim.next = self.now.val().own;
         self.handle_good.next = self.slot_held.q.val().used

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!              ┌────────┐◄──► receives   what is kept of a posted receive beside its key   (Ram a place)
-//!   asked ────►│        │◄──► messages   what is kept of a message beside its key          (BlockRam a slot)
+//!   asked ────►│        │◄──► messages   what is kept of a message beside its key          (BlockRam a place)
 //!   reply ────►│ Answer │◄──► Slots      where a slot is, and which is vacant
 //!              │        ├──► job         to Copies and Resolve
 //!   settle ───►│        ├──► settled, follow             of multi-receives
@@ -20,8 +20,8 @@
 //! All that is known when the payload has been written: Answer waits for it, and Admit lets nothing else in meanwhile.
 //!
 //! **Claims.** A claimed message is out of Lists, and keeps its slot and its credit. Its entry in the memory of messages
-//! holds the number of the claim, which is half of the handle; the other half is the place. A handle is good while the
-//! place's slot is taken and the number is the same, for the endpoint of the pair. So nothing has to be cleared when a
+//! holds the number of the claim, which is half of the handle; the other half is the slot. A handle is good while the
+//! slot is taken and the number is the same, for the endpoint of the pair. So nothing has to be cleared when a
 //! pair goes: its slots are vacant then.
 //!
 //! **Ready messages.** A ready message that finds no receive is refused: its payload is dropped, its envelope freed, and
@@ -56,10 +56,11 @@ use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo, Ram};
 use crate::types::{Ending, Job, MatchReply, Slotted};
-use abi::limits::MAX_CREDITS;
-use abi::request::place;
+use abi::limits::MAX_PAIRS;
+use abi::request::slot_number;
 
-const _: () = assert!(place(1, 0) == 1 << 4, "the kernel makes places so");
+const _: () = assert!(MAX_PAIRS <= 1 << 8, "the pair of a message");
+const _: () = assert!(slot_number(1, 0) == 1 << 6, "the kernel numbers slots so");
 
 /// Messages under way between Admit and here, at most.
 pub(super) const MESSAGES: usize = 4;
@@ -83,7 +84,7 @@ struct Receive {
     min_free: Bits<32>,
 }
 
-/// What is kept of a message in a slot. Its place, where it is kept, says its pair and its slot.
+/// What is kept of a message in a slot, at the place that the slot has.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Message {
     context: Bits<16>,
@@ -93,6 +94,9 @@ struct Message {
     length: Bits<11>,
     /// Number of the claim, 0 if the message isn't claimed.
     claim: Bits<16>,
+    /// The pair that it came by, and its slot there.
+    pair: Bits<8>,
+    slot: Bits<6>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -147,13 +151,13 @@ pub(super) struct Answer {
     pub slot_answer: Pulse<In, SlotAnswer>,
     /// A message goes to its slot.
     pub fills: Pulse<Out, Filled>,
-    /// The place of the message in hand.
-    pub place: Signal<Out, Bits<16>>,
+    /// The slot of the message in hand: `abi::request::slot_number`.
+    pub in_hand: Signal<Out, Bits<16>>,
     /// It isn't in its slot yet, or never will be.
-    pub place_fills: Signal<In, Bit>,
+    pub in_hand_fills: Signal<In, Bit>,
     /// It never will be.
-    pub place_is_lost: Signal<In, Bit>,
-    /// The message of this place was removed.
+    pub in_hand_is_lost: Signal<In, Bit>,
+    /// The message of this slot was removed.
     pub removed: Pulse<Out, Bits<16>>,
     /// Pulse: the request found a message that isn't anywhere, and has to enter anew.
     pub retry: Signal<Out, Bit>,
@@ -207,7 +211,7 @@ pub(super) struct Answer {
     replies: Fifo<MatchReply>,
     #[is(Ram::new(config.exact + config.posted))]
     receives: Ram<Receive>,
-    #[is(BlockRam::new(config.pairs * MAX_CREDITS as usize))]
+    #[is(BlockRam::new(config.unexpected))]
     messages: BlockRam<Message>,
     state: Reg<State>,
     /// The job that is put together.
@@ -256,13 +260,15 @@ pub(super) struct Answer {
     too_long: Signal<Local, Bit>,
     bytes: Signal<Local, Bits<16>>,
     fit: Signal<Local, Bits<8>>,
-    handle_place: Signal<Local, Bits<16>>,
+    handle_slot: Signal<Local, Bits<16>>,
     handle_claim: Signal<Local, Bits<16>>,
     same_claim: Signal<Local, Bit>,
     own_claim: Signal<Local, Bit>,
     handle_good: Signal<Local, Bit>,
     slotted: Signal<Local, Message>,
-    slot_place: Signal<Local, Bits<16>>,
+    // Numbers of the slots of the message that was asked about, and of the one that was found.
+    own_slot: Signal<Local, Bits<16>>,
+    found_slot: Signal<Local, Bits<16>>,
     claimed: Signal<Local, Message>,
     /// The message that a request has found isn't in its slot yet; it never will be.
     unsafe_yet: Signal<Local, Bit>,

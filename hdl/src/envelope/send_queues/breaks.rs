@@ -224,8 +224,8 @@ pub fn send_queues() -> Vec<Break> {
             .force::<SendQueues>("job_put", "job_send.q.put"),
         // A message behind a get goes beyond what a frame tells outcomes of.
         Break::new("message_needs_no_place")
-            .force::<Credit>("has_one", "in_use < bit_cast::<8, 5>(source.granted)")
-            .force::<Credit>("has_two", "in_use + 1 < bit_cast::<8, 5>(source.granted)"),
+            .force::<Credit>("has_one", "in_use < bit_cast::<8, 7>(source.granted)")
+            .force::<Credit>("has_two", "in_use + 1 < bit_cast::<8, 7>(source.granted)"),
         // What the peer has is asked for again at the first time-out.
         Break::new("answers_asked_too_soon").force::<SendQueues>("asks_again", "owes_answers"),
         // An answer that is lost isn't asked for again.

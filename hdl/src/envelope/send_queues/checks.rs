@@ -2,7 +2,7 @@
 
 use super::{SendQueues, Step};
 use crate::prelude::*;
-use abi::limits::MAX_CREDITS;
+use abi::limits::{MAX_CREDITS, MAX_UNACKNOWLEDGED};
 
 #[block]
 impl SendQueues {
@@ -14,12 +14,12 @@ impl SendQueues {
         self.returnable_next.next = self.source_next.val().safe - self.source_next.val().returned;
         self.in_use_before.next = self.source.q.val().taken - self.source.q.val().returned;
         self.credits_used_are_within_the_grant.ok.next = !self.write.val()
-            | (self.in_use_next.val() <= bit_cast::<32, 5>(self.source_next.val().granted))
+            | (self.in_use_next.val() <= bit_cast::<32, 7>(self.source_next.val().granted))
             | (self.in_use_next.val() <= self.in_use_before.val())
             | self.gives_put.val();
         self.returned_acknowledged_taken_are_in_order.ok.next = !self.write.val()
             | self.source_next.val().failed
-            | ((self.unacknowledged_next.val() <= MAX_CREDITS)
+            | ((self.unacknowledged_next.val() <= MAX_UNACKNOWLEDGED)
                 & (self.returnable_next.val() <= MAX_CREDITS));
         self.a_pair_has_one_turn_at_a_time.ok.next = (!self.push.val()
             | !self.source.q.val().queued

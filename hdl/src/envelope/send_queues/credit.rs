@@ -7,7 +7,7 @@
 //!   └──────────── window ───────────┘
 //! ```
 //!
-//! A send is given while the window is smaller than `MAX_CREDITS`, and a message while also less than what the peer grants is in use: `taken` − `returned`.
+//! A send is given while the window is smaller than `MAX_UNACKNOWLEDGED`, and a message while also less than what the peer grants is in use: `taken` − `returned`.
 //! So only puts and gets take more than is granted. What is safe and not acknowledged stands behind an open get; without gets, the two numbers are one.
 
 #![allow(
@@ -18,7 +18,7 @@
 use crate::config::JOBS;
 use crate::prelude::*;
 use crate::types::Progress;
-use abi::limits::MAX_CREDITS;
+use abi::limits::{MAX_CREDITS, MAX_UNACKNOWLEDGED};
 use abi::times::{ANSWER_TIMEOUTS, RETRY_LIMIT_MOST, TIMEOUT_LOG2_MOST};
 
 /// What a get may end with but `Success`, as the two bits that are kept of it.
@@ -27,19 +27,19 @@ pub(super) const ACCESS_DENIED: u64 = 2;
 pub(super) const MEMORY_ERROR: u64 = 3;
 
 /// Sends that may be unacknowledged.
-const WINDOW: usize = MAX_CREDITS as usize;
+const WINDOW: usize = MAX_UNACKNOWLEDGED as usize;
 
 const _: () = assert!(
     WINDOW == 16,
     "the kernel takes the lowest four bits of a number"
 );
-const _: () = assert!(JOBS < 1 << 5 && MAX_CREDITS < 1 << 5, "widths below");
+const _: () = assert!(JOBS < 1 << 5 && MAX_CREDITS < 1 << 7, "widths below");
 const _: () = assert!(
     TIMEOUT_LOG2_MOST < 1 << 5 && RETRY_LIMIT_MOST < 1 << 4 && ANSWER_TIMEOUTS <= 1 << 3,
     "widths below"
 );
 
-/// What is known of a pair: 372 bits, and eleven block memories side by side have 396.
+/// What is known of a pair: 374 bits, and eleven block memories side by side have 396.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub(super) struct Source {
     pub connected: Bit,
@@ -55,7 +55,7 @@ pub(super) struct Source {
     pub endpoint: Bits<8>,
     pub domain: Bits<8>,
     /// Envelopes that the peer grants: `MAX_CREDITS` at most.
-    pub granted: Bits<5>,
+    pub granted: Bits<7>,
     /// First place of its run of the descriptors, and the length less one.
     pub first: Bits<16>,
     pub last: Bits<6>,
@@ -236,12 +236,12 @@ impl Logic for Credit {
             self.source.val().taken.get_bits::<8>(0) - self.source.val().returned.get_bits::<8>(0);
         self.window.next = self.source.val().taken.get_bits::<8>(0)
             - self.source.val().acknowledged.get_bits::<8>(0);
-        self.room_one.next = self.window.val() < MAX_CREDITS;
-        self.room_two.next = self.window.val() + 1 < MAX_CREDITS;
+        self.room_one.next = self.window.val() < MAX_UNACKNOWLEDGED;
+        self.room_two.next = self.window.val() + 1 < MAX_UNACKNOWLEDGED;
         self.has_one.next =
-            self.room_one.val() & (self.in_use.val() < bit_cast::<8, 5>(self.source.val().granted));
+            self.room_one.val() & (self.in_use.val() < bit_cast::<8, 7>(self.source.val().granted));
         self.has_two.next = self.room_two.val()
-            & (self.in_use.val() + 1 < bit_cast::<8, 5>(self.source.val().granted));
+            & (self.in_use.val() + 1 < bit_cast::<8, 7>(self.source.val().granted));
 
         // From what is known up to what can be true the peer's numbers move on, from before that they are late, and anything else is a lie. Whatever
         // depends on whether they move on is worked out for both.
@@ -271,11 +271,11 @@ impl Logic for Credit {
         self.hears_more.next = self.moves_on.val() & self.ahead.val().any();
         // What is safe ends, up to the first open get.
         self.open_twice.next = bit_cast::<32, 16>(self.open.val())
-            | (bit_cast::<32, 16>(self.open.val()) << MAX_CREDITS);
+            | (bit_cast::<32, 16>(self.open.val()) << MAX_UNACKNOWLEDGED);
         self.open_from_first.next = (self.open_twice.val()
             >> self.source.val().acknowledged.get_bits::<4>(0))
         .get_bits::<16>(0);
-        self.first_open.next = MAX_CREDITS.into();
+        self.first_open.next = MAX_UNACKNOWLEDGED.into();
         for k in 0..WINDOW {
             if self.open_from_first.val().get_bit(WINDOW - 1 - k) {
                 self.first_open.next = (WINDOW - 1 - k).to_bits();
@@ -307,9 +307,9 @@ impl Logic for Credit {
         self.held_kept.next = self.room_after.val();
         self.holds_more.next = self.moves_on.val()
             & ((self.credits_fit.val()
-                & (self.held_returned.val() > bit_cast::<8, 5>(self.source.val().granted)))
+                & (self.held_returned.val() > bit_cast::<8, 7>(self.source.val().granted)))
                 | (!self.credits_fit.val()
-                    & (self.held_kept.val() > bit_cast::<8, 5>(self.source.val().granted))));
+                    & (self.held_kept.val() > bit_cast::<8, 7>(self.source.val().granted))));
         self.lies.next = self.holds_more.val()
             | (!self.moves_on.val() & !self.ahead.val().get_bit(31))
             | (!self.credits_fit.val() & !self.credit_ahead.val().get_bit(31));

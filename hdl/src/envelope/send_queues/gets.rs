@@ -8,7 +8,7 @@
 //! first open get. Its answer is claimed once: no two are on their way to one buffer. What has no answer for long is asked for again (`go_back.rs`); an
 //! answer of whichever get is a sign that the peer's Responder works, and the pair waits anew.
 //!
-//! Four bits for each of the latest `MAX_CREDITS` numbers say all this, at the place that the lowest bits of the number name: that many sends of a pair are
+//! Four bits for each of the latest `MAX_UNACKNOWLEDGED` numbers say all this, at the place that the lowest bits of the number name: that many sends of a pair are
 //! unacknowledged at most.
 
 use super::credit::{ACCESS_DENIED, MEMORY_ERROR, REMOTE_ACCESS};

@@ -74,8 +74,8 @@ impl SendQueues {
             if self.is_read.val() {
                 if self.source.q.val().connected & self.weighed.q.val().in_range {
                     self.report.next.state = PairState::Connected;
-                    if self.weighed.q.val().in_use < bit_cast::<8, 5>(self.source.q.val().granted) {
-                        self.report.next.available = bit_cast::<8, 5>(self.source.q.val().granted)
+                    if self.weighed.q.val().in_use < bit_cast::<8, 7>(self.source.q.val().granted) {
+                        self.report.next.available = bit_cast::<8, 7>(self.source.q.val().granted)
                             - self.weighed.q.val().in_use;
                     }
                     self.report.next.unacknowledged = self.weighed.q.val().unacknowledged;
@@ -122,7 +122,7 @@ impl SendQueues {
                         self.source_next.next.timeout_log2 = self.setup_timeout.val();
                         self.source_next.next.retry_limit = self.setup_retries.val();
                         self.source_next.next.granted =
-                            bit_cast::<5, 8>(self.setup.val().remote_credits);
+                            bit_cast::<7, 8>(self.setup.val().remote_credits);
                         if self.setup.val().remote_credits > MAX_CREDITS {
                             self.source_next.next.granted = MAX_CREDITS;
                         }

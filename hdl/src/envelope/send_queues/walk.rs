@@ -5,7 +5,7 @@
 //! ```
 //!
 //! With the number of sends that are safe at the peer comes a window on the latest of them: which it has refused, since they were ready sends
-//! and found no receive. At most `MAX_CREDITS` sends are unacknowledged, and so many the window shows, so that it tells of each send that the
+//! and found no receive. At most `MAX_UNACKNOWLEDGED` sends are unacknowledged, and so many the window shows, so that it tells of each send that the
 //! number acknowledges, however many frames before this one were lost.
 //!
 //! A send that is to complete only on error and ends with `Success` isn't handed over: the reservation of its completion is released.
@@ -19,10 +19,10 @@ use super::credit::{ACCESS_DENIED, MEMORY_ERROR, REMOTE_ACCESS};
 use super::descriptor::Descriptor;
 use crate::prelude::*;
 use abi::completion::CompletionKind;
-use abi::limits::MAX_CREDITS;
+use abi::limits::MAX_UNACKNOWLEDGED;
 use abi::status::Status;
 
-const _: () = assert!(MAX_CREDITS == 16, "the window has a bit for each");
+const _: () = assert!(MAX_UNACKNOWLEDGED == 16, "the window has a bit for each");
 
 /// A send or a cancel that completes.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]

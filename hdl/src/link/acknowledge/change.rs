@@ -56,7 +56,7 @@ impl Acknowledge {
                     // A stale turn stays in the queue and finds nothing to do.
                     self.sink.next = Sink::default();
                     self.sink.next.queued = self.held.val().queued;
-                    self.sink.next.granted = bit_cast::<5, 8>(self.setup.val().local_credits);
+                    self.sink.next.granted = bit_cast::<7, 8>(self.setup.val().local_credits);
                     if self.setup.val().local_credits > MAX_CREDITS {
                         self.sink.next.granted = MAX_CREDITS;
                     }
@@ -64,7 +64,7 @@ impl Acknowledge {
                 }
                 self.sink.next.delay = self.setup.val().acknowledge_delay;
                 self.sink.next.waiting_credits =
-                    bit_cast::<5, 8>(self.setup.val().acknowledge_credits);
+                    bit_cast::<7, 8>(self.setup.val().acknowledge_credits);
             }
             Step::Fault => {
                 if self.sound.val() {

@@ -36,7 +36,7 @@ use crate::types::{ControlFrame, ControlRequest, Fault, Mark, PairSetup, SinkUpd
 use abi::control::Operation;
 use abi::limits::MAX_CREDITS;
 
-const _: () = assert!(MAX_CREDITS < 1 << 5, "widths below");
+const _: () = assert!(MAX_CREDITS < 1 << 7, "widths below");
 
 /// What is kept of a pair: 130 bits, and four block memories side by side have 144.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -46,7 +46,7 @@ struct Sink {
     /// Which of the latest accepted were refused, the last one's bit first.
     refused: Bits<16>,
     /// Envelopes that the peer is granted.
-    granted: Bits<5>,
+    granted: Bits<7>,
     connected: Bit,
     failed: Bit,
     /// The peer is still to hear of the failure.
@@ -65,7 +65,7 @@ struct Sink {
     since: Bits<16>,
     /// Cycles for which they wait for a frame of the pair, and credits that wait with them, at most.
     delay: Bits<16>,
-    waiting_credits: Bits<5>,
+    waiting_credits: Bits<7>,
 }
 
 /// What a frame carries.

@@ -53,6 +53,6 @@ impl Acknowledge {
 
         self.used.next = self.sink.val().accepted - self.sink.val().freed;
         self.queued_envelopes_are_within_the_grant.ok.next =
-            !self.changed.val() | (self.used.val() <= bit_cast::<32, 5>(self.sink.val().granted));
+            !self.changed.val() | (self.used.val() <= bit_cast::<32, 7>(self.sink.val().granted));
     }
 }

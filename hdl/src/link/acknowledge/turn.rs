@@ -13,7 +13,7 @@ impl Acknowledge {
         self.unsaid_credits.next =
             bit_cast::<8, 32>(self.held.val().freed) - self.said_before.val().freed;
         self.many_credits.next =
-            self.unsaid_credits.val() >= bit_cast::<8, 5>(self.held.val().waiting_credits);
+            self.unsaid_credits.val() >= bit_cast::<8, 7>(self.held.val().waiting_credits);
         self.waited.next = self.now.q.val() - self.held.val().since;
         self.waited_enough.next = self.waited.val() >= self.held.val().delay;
         self.waits.next = (self.gathered.val() | self.wire_busy.val())

@@ -34,6 +34,7 @@ impl Lists {
         }
         self.begins.d.next =
             self.asks.val() | (self.posts_alone.val() & self.front_unexpected.q.val());
+        join!(self.unit => self.unexpected.unit);
         self.unexpected.insert.next = self.hands_over.val();
         self.unexpected.search.next = self.begins.q.val();
         self.unexpected.by_pair.next = self.solo_by_pair.q.val();

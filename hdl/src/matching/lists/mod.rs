@@ -79,7 +79,7 @@ use super::rows::UnexpectedRows;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{Duty, Fifo, Lowest, Ram};
-use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply};
+use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply, PlaceUnit};
 
 /// Operations under way at most, by their tags.
 const TAGS: usize = 16;
@@ -116,7 +116,7 @@ enum Step {
 struct NewMessage {
     endpoint: Bits<8>,
     pair: Bits<16>,
-    slot: Bits<4>,
+    slot: Bits<6>,
     context_id: Bits<16>,
     match_bits: Bits<64>,
 }
@@ -143,6 +143,8 @@ pub struct Lists {
     pub command: Stream<In, MatchCommand>,
     /// What came of it.
     pub reply: Pulse<Out, MatchReply>,
+    /// A unit of places that a pair gets, or that it has none any more. No message of the pair waits, nor does anything that names it look at messages.
+    pub unit: Pulse<In, PlaceUnit>,
     /// Live posted receives.
     pub posted_depth: Signal<Out, Bits<16>>,
     /// Live unexpected messages.
@@ -160,7 +162,7 @@ pub struct Lists {
     exact: Exact,
     #[is(Associative::new(config.posted, config.endpoints, config.pairs, config.reserved_posted()))]
     associative: Associative,
-    #[is(UnexpectedRows::new(config.endpoints, config.pairs, config.comparators))]
+    #[is(UnexpectedRows::new(config.endpoints, config.pairs, config.unexpected, config.comparators))]
     unexpected: UnexpectedRows,
     /// Commands on the exact way, by tag.
     #[is(Ram::new(TAGS))]

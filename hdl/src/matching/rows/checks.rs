@@ -19,6 +19,8 @@ impl UnexpectedRows {
         self.key_names_what_there_is.ok.next = !(self.insert.val() | self.search.val())
             | ((self.by_pair.val() | (self.endpoint.val() < self.endpoints.val()))
                 & (self.any_source.val() | (self.pair.val() < self.pairs.val())));
+        self.slot_is_of_its_pair.ok.next = (self.walk.q.val() != Walk::Place)
+            | (bit_cast::<4, 6>(self.slot_held.q.val() >> 3) < self.counts.read_data.val());
         self.fills_a_vacant_place.ok.next = (self.walk.q.val() != Walk::Store)
             | ((self.entry_row.q.val().live & self.place_bit.val()) == 0);
         self.removes_a_live_message.ok.next = (self.walk.q.val() != Walk::Removed)

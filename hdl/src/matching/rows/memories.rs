@@ -9,6 +9,22 @@ impl UnexpectedRows {
     pub(super) fn leave_memories(&mut self) {
         self.read_row.next = self.cursor.q.val();
         self.other_row.next = self.cursor.q.val();
+        store!(
+            self.counts.write,
+            self.unit.valid.val(),
+            self.unit.data.val().pair,
+            self.unit.data.val().count
+        );
+        store!(
+            self.units.write,
+            self.unit.valid.val() & self.unit.data.val().count.any(),
+            (self.unit.data.val().pair << 3) | bit_cast::<16, 4>(self.unit.data.val().count - 1),
+            self.unit.data.val().unit
+        );
+        // The pair's next unit.
+        self.counts.read_address.next = self.key.q.val().pair;
+        self.unit_address.next =
+            (self.key.q.val().pair << 3) | bit_cast::<16, 4>(self.next_unit.q.val());
         self.listed.d.next = self.read_link.val().row;
         self.follows.d.next = false;
         self.rows.write.enable.next = false;
@@ -39,6 +55,7 @@ impl UnexpectedRows {
         if self.follows.q.val() {
             self.link_row.next = self.read_link.val().row;
         }
+        self.units.read_address.next = self.unit_address.val();
         self.rows.read_address.next = self.read_row.val();
         self.rows.write.data.next = self.new_row.val();
         self.links.read_address.next = self.link_row.val();

@@ -1,15 +1,16 @@
 //! The unexpected messages: those that arrived before their receive.
 //!
-//! A message rests at a place of its pair. The places of a pair are a few rows of the memory. A receive that names its
-//! source looks at the rows of that pair; one that takes any source looks at the rows that hold a message of its endpoint,
+//! A message rests at a place of its pair. The places of a pair are units of [`UNIT_PLACES`], which it gets when it comes and which needn't be
+//! neighbours; a unit is a few rows of the memory, or one. A receive that names its
+//! source looks at the rows of that pair's units; one that takes any source looks at the rows that hold a message of its endpoint,
 //! which are a list:
 //!
 //! ```text
 //!                        place 0    place 1        place n-1     row       list of the endpoint
 //!                      ┌──────────┬──────────┬ ┄ ┬──────────┐ ┌───────┬─────────────────────────┐
-//!   pair 0     row 0   │ bits,    │          │   │          │ │ live, │ next ─┐  before, owner  │
+//!   unit 0     row 0   │ bits,    │          │   │          │ │ live, │ next ─┐  before, owner  │
 //!              row 1   │ context, │          │   │          │ │ order │ ◄─────┘                 │
-//!   pair 1     row 2   │ age      │          │   │          │ │       │                         │
+//!   unit 1     row 2   │ age      │          │   │          │ │       │                         │
 //!              ┆       └────┬─────┴────┬─────┴ ┄ ┴────┬─────┘ └───┬───┘                         │
 //!                         hit?       hit?           hit?          │        a row a cycle
 //!                           └──────────┴── earliest of the row ◄──┘
@@ -21,12 +22,13 @@
 //!
 //! | cycle | search that names its source | any source | insert |
 //! |---|---|---|---|
-//! | 0 | its first row is read | head of the list is read | row and head are read |
-//! | 1 | the next row | first link is read | message is written |
-//! | 2 | first row in registers, compared | first row is read | order, live bit and link are written |
-//! | 3 | its earliest hit | the second row (a row a cycle) | `ready` |
-//! | 5 | better than the best so far? | | |
-//! | 4 + rows | `done` | `done` at 6 + rows | |
+//! | 0 | its first unit is read | head of the list is read | unit of its slot is read |
+//! | 1 | its first row is read | first link is read | row and head are read |
+//! | 2 | the next row | first row is read | message is written |
+//! | 3 | first row in registers, compared | the second row (a row a cycle) | order, live bit and link are written |
+//! | 4 | its earliest hit | | `ready` |
+//! | 6 | better than the best so far? | | |
+//! | 5 + rows | `done`, or at 2 if the pair has no unit | `done` at 6 + rows | |
 //!
 //! A message that is found and removed takes three cycles more until `ready`.
 //!
@@ -40,12 +42,12 @@ mod walk;
 
 use super::place::{MAX_PLACES, Place, Sought};
 use crate::prelude::*;
-use crate::prim::BlockRam;
-use abi::limits::{MAX_CREDITS, MAX_ENDPOINTS};
-use abi::request::place;
+use crate::prim::{BlockRam, Ram, Table};
+use crate::types::PlaceUnit;
+use abi::limits::{MAX_CREDITS, MAX_ENDPOINTS, UNIT_PLACES};
 
-const _: () = assert!(MAX_CREDITS == 16, "a slot has four bits");
-const _: () = assert!(place(1, 0) == 1 << 4, "the kernel makes places so");
+const _: () = assert!(MAX_CREDITS == 64, "a slot has six bits");
+const _: () = assert!(UNIT_PLACES == 8, "the kernel cuts places here");
 const _: () = assert!(MAX_ENDPOINTS <= 32, "`waiting` has a bit for each");
 
 /// The key of an operation.
@@ -112,7 +114,10 @@ enum Walk {
     /// The row is read in which a message is put; then both are written.
     Insert,
     Store,
-    /// Rows of the pair are read; then the last of them are compared.
+    /// The unit of the message's slot is known, and so is its row.
+    Place,
+    /// Rows of the pair are read: the first of a unit, which comes out of the memory, or a further one of it; then the last of them are compared.
+    Unit,
     Pair,
     Drain,
     /// The endpoint's first link is read; then its rows are, and the last of them compared.
@@ -124,6 +129,9 @@ enum Walk {
     Unlink,
 }
 
+/// Units of a pair, at most.
+const UNITS: usize = (MAX_CREDITS / UNIT_PLACES) as usize;
+
 /// The unexpected messages of a card.
 #[block(endpoints: usize, pairs: usize, comparators: usize, rows: usize)]
 pub struct UnexpectedRows {
@@ -133,6 +141,8 @@ pub struct UnexpectedRows {
     pub reset: Signal<In, Bit>,
     /// The memory is cleared.
     pub initialized: Signal<Out, Bit>,
+    /// A unit of places that a pair gets, or that it has none any more; none of the pair's is in use, and no operation of it under way.
+    pub unit: Pulse<In, PlaceUnit>,
     /// An operation may begin.
     pub ready: Signal<Out, Bit>,
     /// A pulse, with `ready`: a message with this key waits from now on.
@@ -147,7 +157,7 @@ pub struct UnexpectedRows {
     pub any_source: Signal<In, Bit>,
     /// Look for whatever is of `pair`, of any endpoint; goes before `any_source`.
     pub by_pair: Signal<In, Bit>,
-    /// With `by_pair`: only what is at the place of `slot`.
+    /// With `by_pair`: only what is in `slot`.
     pub by_place: Signal<In, Bit>,
     /// Key: context.
     pub context_id: Signal<In, Bits<16>>,
@@ -155,8 +165,8 @@ pub struct UnexpectedRows {
     pub match_bits: Signal<In, Bits<64>>,
     /// Key: match bits that needn't agree.
     pub ignore_bits: Signal<In, Bits<64>>,
-    /// Place of the message among those of `pair`; of one that is inserted, vacant.
-    pub slot: Signal<In, Bits<4>>,
+    /// Slot of the message among those of `pair`; of one that is inserted, vacant.
+    pub slot: Signal<In, Bits<6>>,
     /// The message found is removed.
     pub remove: Signal<In, Bit>,
     /// A pulse: a search ends, with `done` in the next cycle.
@@ -165,7 +175,7 @@ pub struct UnexpectedRows {
     pub done: Signal<Out, Bit>,
     /// From `done` until the next operation: a message was found.
     pub found: Signal<Out, Bit>,
-    /// With `found`: its pair times 16 plus its slot.
+    /// With `found`: its place.
     pub index: Signal<Out, Bits<16>>,
     /// Endpoints that a message waits for, a bit for each; true from the cycle after `insert` on, false when
     /// `ready` after the last removal.
@@ -175,6 +185,11 @@ pub struct UnexpectedRows {
 
     #[is((0..comparators).map(|number| Place::new(rows, number)).collect())]
     place: Vec<Place>,
+    /// How many units each pair has, and which.
+    #[is(Table::new(pairs))]
+    counts: Table<Bits<4>>,
+    #[is(Ram::new(pairs * UNITS))]
+    units: Ram<Bits<8>>,
     #[is(BlockRam::new(rows))]
     rows: BlockRam<Row>,
     #[is(BlockRam::new(rows))]
@@ -191,6 +206,12 @@ pub struct UnexpectedRows {
     key: Reg<Key>,
     /// The part of the key that the places compare: a copy, since the comparators are far from the memories.
     sought: Reg<Sought>,
+    /// Slot of the key.
+    slot_held: Reg<Bits<6>>,
+    /// The operation is an insertion.
+    inserts: Reg<Bit>,
+    /// Number of the pair's unit that comes out of the memory.
+    next_unit: Reg<Bits<4>>,
     key_row: Reg<Bits<16>>,
     key_place: Reg<Bits<8>>,
     /// The endpoint of the key had a message before.
@@ -240,8 +261,15 @@ pub struct UnexpectedRows {
     removes: Signal<Local, Bit>,
     /// In `Clear`: the last row is being cleared.
     cleared: Signal<Local, Bit>,
-    place_index: Signal<Local, Bits<16>>,
-    pair_row: Signal<Local, Bits<16>>,
+    /// First row of the unit that comes out of the memory; row of the key's message, if it is its unit.
+    unit_row: Signal<Local, Bits<16>>,
+    place_row: Signal<Local, Bits<16>>,
+    unit_address: Signal<Local, Bits<16>>,
+    /// The pair has no unit; the row that is read is the last of its unit; the unit is the pair's last, before and after its number moved on.
+    has_none: Signal<Local, Bit>,
+    ends_unit: Signal<Local, Bit>,
+    ends_units: Signal<Local, Bit>,
+    was_last: Signal<Local, Bit>,
     read_row: Signal<Local, Bits<16>>,
     link_row: Signal<Local, Bits<16>>,
     other_row: Signal<Local, Bits<16>>,
@@ -275,11 +303,14 @@ pub struct UnexpectedRows {
 
     #[is(constant(u64::from(comparators.ilog2())))]
     row_shift: Constant<Bits<8>>,
+    /// Log2 of the rows of a unit.
+    #[is(constant(u64::from((usize::from(UNIT_PLACES) / comparators).ilog2())))]
+    unit_shift: Constant<Bits<8>>,
     #[is(constant(comparators as u64 - 1))]
-    place_mask: Constant<Bits<16>>,
-    /// Number of a row within its pair.
-    #[is(constant(u64::from(MAX_CREDITS) / comparators as u64 - 1))]
-    pair_mask: Constant<Bits<16>>,
+    place_mask: Constant<Bits<8>>,
+    /// Number of a row within its unit.
+    #[is(constant(u64::from(UNIT_PLACES) / comparators as u64 - 1))]
+    unit_mask: Constant<Bits<16>>,
     #[is(constant(rows as u64 - 1))]
     last_row: Constant<Bits<16>>,
     #[is(constant((rows * comparators) as u64))]
@@ -297,6 +328,7 @@ pub struct UnexpectedRows {
     one_operation_at_a_time: Check,
     key_names_what_there_is: Check,
     ready_when_idle: Check,
+    slot_is_of_its_pair: Check,
     fills_a_vacant_place: Check,
     removes_a_live_message: Check,
     listed_row_has_a_message: Check,
@@ -310,13 +342,13 @@ pub struct UnexpectedRows {
 }
 
 impl UnexpectedRows {
-    /// Places for `MAX_CREDITS` messages of each of `pairs` pairs, of `endpoints` endpoints, of which a
+    /// `places` for messages of `pairs` pairs, of `endpoints` endpoints, of which a
     /// search looks at `comparators` in a cycle.
     ///
     /// # Panics
     /// If `comparators` isn't 2, 4 or 8, if there are more than `MAX_ENDPOINTS` endpoints or fewer than
-    /// 2, or more pairs than the index can name.
-    pub fn new(endpoints: usize, pairs: usize, comparators: usize) -> Self {
+    /// 2, or if the places aren't a number of units, more than one.
+    pub fn new(endpoints: usize, pairs: usize, places: usize, comparators: usize) -> Self {
         assert!(
             [2, 4, MAX_PLACES].contains(&comparators),
             "{comparators} comparators"
@@ -325,8 +357,10 @@ impl UnexpectedRows {
             (2..=MAX_ENDPOINTS).contains(&endpoints),
             "{endpoints} endpoints"
         );
-        let places = pairs * usize::from(MAX_CREDITS);
-        assert!((1..=1 << 16).contains(&places), "{pairs} pairs");
+        assert!(
+            places.is_multiple_of(UNIT_PLACES.into()) && (16..=1 << 16).contains(&places),
+            "{places} places"
+        );
         let rows = places / comparators;
         Self::build(endpoints, pairs, comparators, rows)
     }
@@ -335,7 +369,7 @@ impl UnexpectedRows {
 #[block(rows = self._rows, comparators = self._n)]
 impl Logic for UnexpectedRows {
     fn update(&mut self) {
-        self.initialized.next = self.walk.q.val() != Walk::Clear;
+        self.initialized.next = (self.walk.q.val() != Walk::Clear) & self.counts.initialized.val();
         self.ready.next = self.idle.q.val();
         self.done.next = self.answered.q.val();
         self.found.next = self.best.q.val().found;
@@ -344,9 +378,10 @@ impl Logic for UnexpectedRows {
         self.waiting.next = self.waits.q.val();
         self.depth.next = self.count.q.val();
 
-        // Where the key's message is, or its source's first row.
-        self.pair_row.next = (self.pair.val() << 4) >> self.row_shift.val();
-        self.place_index.next = (self.pair.val() << 4) | bit_cast::<16, 4>(self.slot.val());
+        // A unit's first row, and in it the row of the key's slot.
+        self.unit_row.next = bit_cast::<16, 8>(self.units.read_data.val()) << self.unit_shift.val();
+        self.place_row.next = self.unit_row.val()
+            | (bit_cast::<16, 6>(self.slot_held.q.val() & 7) >> self.row_shift.val());
         self.endpoint_bit.next = (bits::<32>(1) << self.endpoint.val()) & self.endpoint_bits.val();
         self.move_rows();
         self.compare();

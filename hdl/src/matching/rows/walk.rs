@@ -1,9 +1,10 @@
 //! The steps of an operation: an insertion, a search, and the removal of what was found.
 //!
 //! ```text
-//!   Idle ──► Insert ──► Store ──► Idle
-//!    ├─────► Pair ──────► Drain ──┬──► Idle
-//!    └─────► Head ──────► Rows ───┴──► Remove ──► Removed ──► Unlink ──► Idle
+//!   Idle ──► Place ──► Insert ──► Store ──► Idle
+//!    │         └──────────────┐
+//!    ├─────► Unit ◄──► Pair ──┴► Drain ──┬──► Idle
+//!    └─────► Head ──────────────► Rows ──┴──► Remove ──► Removed ──► Unlink ──► Idle
 //! ```
 
 use super::{Candidate, Key, Link, Row, UnexpectedRows, Walk};
@@ -25,6 +26,11 @@ impl UnexpectedRows {
         self.removes.next =
             self.key.q.val().remove & (self.first.q.val().found | self.best.q.val().found);
         self.cleared.next = self.cursor.q.val() == self.last_row.val();
+        // The unit whose row is read is the pair's last: in Unit it has just come, in Pair the number has moved on.
+        self.has_none.next = self.counts.read_data.val() == 0;
+        self.ends_units.next = self.next_unit.q.val() == self.counts.read_data.val();
+        self.was_last.next = self.next_unit.q.val() > self.counts.read_data.val();
+        self.ends_unit.next = (self.cursor.q.val() & self.unit_mask.val()) == self.unit_mask.val();
         self.names_source.next = self.by_pair.val() | !self.any_source.val();
         self.next_walk.next = self.walk.q.val();
         match self.walk.q.val() {
@@ -38,8 +44,13 @@ impl UnexpectedRows {
             }
             Walk::Idle => {
                 self.heads.read_address.next = bit_cast::<16, 8>(self.endpoint.val());
-                self.read_row.next = self.pair_row.val();
-                self.other_row.next = self.pair_row.val();
+                // The key's unit: of its slot, or its pair's first.
+                self.counts.read_address.next = self.pair.val();
+                self.unit_address.next = self.pair.val() << 3;
+                if self.insert.val() | self.by_place.val() {
+                    self.unit_address.next =
+                        (self.pair.val() << 3) | bit_cast::<16, 6>(self.slot.val() >> 3);
+                }
                 if self.insert.val() | self.search.val() {
                     self.key.d.next = Key {
                         endpoint: self.endpoint.val(),
@@ -53,28 +64,40 @@ impl UnexpectedRows {
                         age: self.number.q.val(),
                         remove: self.remove.val(),
                     };
-                    self.key_row.d.next = self.place_index.val() >> self.row_shift.val();
+                    self.slot_held.d.next = self.slot.val();
+                    self.inserts.d.next = self.insert.val();
+                    self.next_unit.d.next = 1.into();
                     self.key_place.d.next =
-                        bit_cast::<8, 16>(self.place_index.val() & self.place_mask.val());
+                        bit_cast::<8, 6>(self.slot.val()) & self.place_mask.val();
                     self.had.d.next = (self.waits.q.val() & self.endpoint_bit.val()).any();
                     self.best.d.next = Candidate::default();
                 }
                 if self.insert.val() {
-                    self.read_row.next = self.place_index.val() >> self.row_shift.val();
                     self.waits.d.next = self.waits.q.val() | self.endpoint_bit.val();
                     self.count.d.next = self.count.q.val() + 1;
                     self.number.d.next = self.number.q.val() + 1;
-                    self.next_walk.next = Walk::Insert;
+                    self.next_walk.next = Walk::Place;
                 } else if self.search.val() {
-                    if self.names_source.val() {
-                        self.read_valid.d.next = true;
-                        self.read_at.d.next = self.pair_row.val();
-                        self.cursor.d.next = self.pair_row.val() + 1;
-                        self.next_walk.next = Walk::Pair;
+                    if self.by_place.val() {
+                        self.next_walk.next = Walk::Place;
+                    } else if self.names_source.val() {
+                        self.next_walk.next = Walk::Unit;
                     } else {
                         self.key.d.next.any_source = true;
                         self.next_walk.next = Walk::Head;
                     }
+                }
+            }
+            Walk::Place => {
+                self.read_row.next = self.place_row.val();
+                self.other_row.next = self.place_row.val();
+                self.key_row.d.next = self.place_row.val();
+                self.read_at.d.next = self.place_row.val();
+                self.next_walk.next = Walk::Insert;
+                if !self.inserts.q.val() {
+                    self.read_valid.d.next = true;
+                    self.read_last.d.next = true;
+                    self.next_walk.next = Walk::Drain;
                 }
             }
             Walk::Insert => {
@@ -98,13 +121,40 @@ impl UnexpectedRows {
                 self.heads.write.enable.next = self.links_row.val();
                 self.next_walk.next = Walk::Idle;
             }
+            Walk::Unit => {
+                self.read_row.next = self.unit_row.val();
+                self.other_row.next = self.unit_row.val();
+                self.read_valid.d.next = true;
+                self.read_at.d.next = self.unit_row.val();
+                self.cursor.d.next = self.unit_row.val() + 1;
+                self.next_unit.d.next = self.next_unit.q.val() + 1;
+                self.next_walk.next = Walk::Pair;
+                if self.unit_mask.val() == 0 {
+                    self.next_walk.next = Walk::Unit;
+                    self.read_last.d.next = self.ends_units.val();
+                    if self.ends_units.val() {
+                        self.next_walk.next = Walk::Drain;
+                    }
+                }
+                if self.has_none.val() {
+                    self.read_valid.d.next = false;
+                    self.read_last.d.next = false;
+                    self.ends.next = true;
+                    self.next_walk.next = Walk::Idle;
+                }
+            }
             Walk::Pair => {
+                self.unit_address.next =
+                    (self.key.q.val().pair << 3) | bit_cast::<16, 4>(self.next_unit.q.val() - 1);
                 self.read_valid.d.next = true;
                 self.read_at.d.next = self.cursor.q.val();
                 self.cursor.d.next = self.cursor.q.val() + 1;
-                if (self.cursor.q.val() & self.pair_mask.val()) == self.pair_mask.val() {
-                    self.read_last.d.next = true;
-                    self.next_walk.next = Walk::Drain;
+                if self.ends_unit.val() {
+                    self.next_walk.next = Walk::Unit;
+                    if self.was_last.val() {
+                        self.read_last.d.next = true;
+                        self.next_walk.next = Walk::Drain;
+                    }
                 }
             }
             Walk::Head => {
@@ -182,6 +232,7 @@ impl UnexpectedRows {
             & (((self.walk.q.val() == Walk::Clear) & self.cleared.val())
                 | (self.idle.q.val() & !self.insert.val() & !self.search.val())
                 | (self.walk.q.val() == Walk::Store)
+                | ((self.walk.q.val() == Walk::Unit) & self.has_none.val())
                 | ((self.walk.q.val() == Walk::Head) & !self.had.q.val())
                 | (self.walk.q.val() == Walk::Unlink))
             | (self.row_ends.val() & !self.removes.val());

@@ -11,7 +11,7 @@ use abi::completion::CompletionKind;
 use abi::control::{Counter, GrantSetup, PairCounter, PairSetup, RegionSetup, RuleSetup};
 use abi::event::Cause;
 use abi::opcode::decode_list;
-use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, claim_place, pair_and_slot};
+use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, claim_slot, pair_and_slot};
 use abi::status::Status;
 use card_model::delivery::{Arrival, Delivery, Neighbours};
 use card_model::matching::{Command, Lists, Operation, Reply};
@@ -517,7 +517,7 @@ impl Reference {
         let any_source = request.flags & FLAG_ANY_SOURCE != 0;
         let uses_claim = [Opcode::ReceiveClaimed, Opcode::Discard].contains(&row.opcode);
         let failed = match uses_claim {
-            true => is_failed(pair_and_slot(claim_place(request.target)).0),
+            true => is_failed(pair_and_slot(claim_slot(request.target)).0),
             false => !any_source && is_failed(request.pair),
         };
         let (vacated, woken) = (self.wanted.seen.vacated, self.wanted.seen.woken());
@@ -585,7 +585,7 @@ impl Reference {
             (Operation::TakeUnexpectedOfPair, _, Some(&Control::PairClear(pair))) => {
                 assert_eq!(command.pair, pair, "the pair that is cleared");
                 self.wanted.pairs[usize::from(pair)] = None;
-                let of_pair = |handle: u32| pair_and_slot(claim_place(handle)).0 == pair;
+                let of_pair = |handle: u32| pair_and_slot(claim_slot(handle)).0 == pair;
                 let claims = self.claims().into_iter();
                 let claims = claims.filter(|(_, handle)| of_pair(*handle)).count();
                 self.wanted.seen.cleared_claimed += claims as u32;

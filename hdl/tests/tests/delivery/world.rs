@@ -34,7 +34,7 @@ use hdl_tests::{Bench, Size, rate};
 const BASE: u64 = 0x7_ffff_0000;
 const SIZE: usize = 0x23_0000;
 const SLOTS: u64 = BASE;
-const SLOTS_OF_PAIR: u64 = 0x4000;
+const SLOTS_OF_PAIR: u64 = 0x1_0000;
 const BUFFERS: u64 = BASE + 0x8_0000;
 const REGION: u64 = 0x3_0000;
 /// The third region of endpoint 0 has memory that can't be written in its upper third.
@@ -124,6 +124,7 @@ pub struct World {
     pub mood: Mood,
     /// Credits of pairs that are set from now on; 0 for as many as fit.
     pub credits: u16,
+    has_many_places: bool,
     /// Peers ignore their credits.
     pub overrun: bool,
     /// Compare nothing: the checks in the gates are on their own.
@@ -219,6 +220,7 @@ impl World {
             reference: Reference::new(size.config, fails),
             mood: Mood::Mixed,
             credits: 0,
+            has_many_places: size.config.unexpected > 256,
             overrun: false,
             blind: false,
             before_change: vec![],
@@ -1532,6 +1534,8 @@ impl World {
     /// What a pair gets.
     fn setup(&self, pair: u16) -> PairSetup {
         let credits = match self.credits {
+            // Where there are places for it, several units a pair.
+            0 if self.has_many_places => 1 + pair % 8 * 7,
             0 => 1 + pair % 8,
             credits => credits,
         };

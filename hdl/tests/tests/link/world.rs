@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{CardSetup, Operation, PairSetup, RIGHT_LOCAL_READ, equal_sends_log2};
 use abi::event::Cause;
-use abi::limits::MAX_CREDITS;
+use abi::limits::MAX_UNACKNOWLEDGED;
 use abi::request::{FLAG_READY, INLINE_BYTES, Opcode, SendRequest};
 use abi::status::Status;
 use abi::times::{DOUBLINGS, SCAN_CYCLES, timeouts_until_failure};
@@ -1105,7 +1105,7 @@ impl World {
             let granted = link.granted(s);
             let in_use = |[taken, returned]: [u32; 2]| taken.wrapping_sub(returned);
             let may_be = match put {
-                true => in_use(numbers).min(granted + u32::from(MAX_CREDITS)),
+                true => in_use(numbers).min(granted + u32::from(MAX_UNACKNOWLEDGED)),
                 false => in_use(link.source[s]),
             };
             link.limit[s] = may_be.max(granted);

@@ -139,7 +139,7 @@ impl Engine {
     /// # Errors
     /// If there is no model of it.
     pub fn open(config: &str, sizes: Sizes, seed: u128) -> Result<Self> {
-        let block = Verilated::open(&format!("lists_{config}"), seed)?;
+        let block = Verilated::open(&format!("lists_{config}"), sizes.pairs, seed)?;
         Ok(Self {
             harness: Harness::new(block, sizes),
             sizes,

@@ -3,7 +3,7 @@
 //! Card 1 puts to card 0 in turn by all keys, of which each pair has some and each region one at least: one put at a time, for the cycles that it takes, and then
 //! as many at a time whatever the number of senders, for the accesses in a cycle. What lies between the cards is the same for all numbers.
 
-use abi::limits::MAX_CREDITS;
+use abi::limits::MAX_UNACKNOWLEDGED;
 use anyhow::{Context, Result, ensure};
 use host_driver::{Access, Buffer, Put, RemoteKey, RemoteRights, Window};
 use sim::Cluster;
@@ -17,7 +17,7 @@ const BYTES: usize = 8;
 const WINDOW: usize = 64;
 /// Puts of which each is waited for.
 const ALONE: usize = 32;
-/// Puts of which [`MAX_CREDITS`] are outstanding.
+/// Puts of which [`MAX_UNACKNOWLEDGED`] are outstanding.
 const TOGETHER: usize = 1024;
 /// Keys from one put to the next: a prime.
 const STRIDE: usize = 37;
@@ -44,7 +44,7 @@ impl Tables {
 
     /// Requests that a pair may have on its card.
     fn sends(self) -> u16 {
-        (MAX_CREDITS / self.senders as u16).max(2)
+        (MAX_UNACKNOWLEDGED / self.senders as u16).max(2)
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) fn measure(cluster: Cluster, tables: Tables) -> Result<Lookup> {
 }
 
 fn put(ends: &Ends, keys: &[RemoteKey], tables: Tables) -> Result<Lookup> {
-    let most = usize::from(MAX_CREDITS);
+    let most = usize::from(MAX_UNACKNOWLEDGED);
     let (_, mut memory) = ends.pd.reg_mr(most * BYTES, Access::ReadWrite)?;
     let mut free: Vec<Buffer> = (0..most).map(|_| memory.split_to(BYTES)).collect();
     // Neighbours in time aren't neighbours in the tables, and each key has its turn.

@@ -15,7 +15,7 @@ mod lookup;
 
 use std::ops::Range;
 
-use abi::limits::MAX_CREDITS;
+use abi::limits::MAX_UNACKNOWLEDGED;
 use anyhow::{Context, Result, ensure};
 use host_driver::{Access, Buffer, Cover, Pair, Put, RemoteKey, RemoteRights, WcStatus, Window};
 use sim::fabric::LinkFilter;
@@ -27,7 +27,7 @@ use super::speed::Length;
 use super::{Point, Report};
 
 /// Puts that a pair may have unacknowledged: the most that it can have under way.
-const MOST: usize = MAX_CREDITS as usize;
+const MOST: usize = MAX_UNACKNOWLEDGED as usize;
 /// Pairs of card 2.
 const OTHERS: usize = 4;
 /// Bytes of a put of card 1, and of one of card 2.
@@ -251,7 +251,11 @@ type Told = (u64, [(&'static str, u64); COVERS], Option<Rates>);
 fn rank(host: Host, case: Case) -> Result<Option<Told>> {
     let links = links();
     // Card 0 sends nothing.
-    let sends = if host.card() == 0 { 0 } else { MAX_CREDITS };
+    let sends = if host.card() == 0 {
+        0
+    } else {
+        MAX_UNACKNOWLEDGED
+    };
     let ends = Ends::open(host, &links, sends)?;
     let rights = RemoteRights::WRITE;
     if ends.card() != 0 {
