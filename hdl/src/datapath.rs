@@ -482,12 +482,12 @@ impl Logic for Datapath {
         self.framer.lookup_credit.next = self.acknowledge.lookup_credit.val();
         self.framer.lookup_refused.next = self.acknowledge.lookup_refused.val();
         self.framer.lookup_failed.next = self.acknowledge.lookup_failed.val();
-        self.frame_mux.transmit.tdata.next = self.framer.m_axis.tdata.val();
-        self.frame_mux.transmit.tkeep.next = self.framer.m_axis.tkeep.val();
-        self.frame_mux.transmit.tlast.next = self.framer.m_axis.tlast.val();
-        self.frame_mux.transmit.tvalid.next = self.framer.m_axis.tvalid.val();
-        self.frame_mux.transmit.tuser.next = false;
-        self.framer.m_axis.tready.next = self.frame_mux.transmit.tready.val();
+        self.frame_mux.framer.tdata.next = self.framer.m_axis.tdata.val();
+        self.frame_mux.framer.tkeep.next = self.framer.m_axis.tkeep.val();
+        self.frame_mux.framer.tlast.next = self.framer.m_axis.tlast.val();
+        self.frame_mux.framer.tvalid.next = self.framer.m_axis.tvalid.val();
+        self.frame_mux.framer.tuser.next = false;
+        self.framer.m_axis.tready.next = self.frame_mux.framer.tready.val();
         self.firmware_out.write.next = self.frame_write.val();
         self.firmware_out.write_address.next = self.frame_write_address.val();
         self.firmware_out.write_data.next = self.frame_write_data.val();
@@ -499,12 +499,12 @@ impl Logic for Datapath {
         self.frame_mux.firmware.tvalid.next = self.firmware_out.m_axis.tvalid.val();
         self.frame_mux.firmware.tuser.next = false;
         self.firmware_out.m_axis.tready.next = self.frame_mux.firmware.tready.val();
-        self.loopback.transmit.tdata.next = self.frame_mux.m_axis.tdata.val();
-        self.loopback.transmit.tkeep.next = self.frame_mux.m_axis.tkeep.val();
-        self.loopback.transmit.tlast.next = self.frame_mux.m_axis.tlast.val();
-        self.loopback.transmit.tvalid.next = self.frame_mux.m_axis.tvalid.val();
-        self.loopback.transmit.tuser.next = false;
-        self.frame_mux.m_axis.tready.next = self.loopback.transmit.tready.val();
+        self.loopback.card.tdata.next = self.frame_mux.m_axis.tdata.val();
+        self.loopback.card.tkeep.next = self.frame_mux.m_axis.tkeep.val();
+        self.loopback.card.tlast.next = self.frame_mux.m_axis.tlast.val();
+        self.loopback.card.tvalid.next = self.frame_mux.m_axis.tvalid.val();
+        self.loopback.card.tuser.next = false;
+        self.frame_mux.m_axis.tready.next = self.loopback.card.tready.val();
         self.frame_gate.transmit.tdata.next = self.loopback.m_axis.tdata.val();
         self.frame_gate.transmit.tkeep.next = self.loopback.m_axis.tkeep.val();
         self.frame_gate.transmit.tlast.next = self.loopback.m_axis.tlast.val();
@@ -557,8 +557,8 @@ impl Logic for Datapath {
         join!(self.responder.refused => self.delivery.refused_elsewhere);
 
         // Which memory may be used.
-        join!(self.gather.query => self.regions.transmit_query);
-        join!(self.regions.transmit_allowed => self.gather.allowed);
+        join!(self.gather.query => self.regions.gather_query);
+        join!(self.regions.gather_allowed => self.gather.allowed);
         join!(self.delivery.query => self.shut_out.query);
         join!(self.shut_out.passed => self.regions.delivery_query);
         join!(self.regions.delivery_allowed => self.shut_out.answer);
@@ -566,7 +566,7 @@ impl Logic for Datapath {
         join!(self.regions.peer_refused => self.shut_out.refused);
         join!(self.delivery.posts_query => self.regions.posts_query);
         join!(self.regions.posts_allowed => self.delivery.posts_allowed);
-        join!(self.regions.transmit_ticket => self.fence.begins[0]);
+        join!(self.regions.gather_ticket => self.fence.begins[0]);
         self.fence.ends[0].next = self.gather.access_ends.val();
         join!(self.regions.delivery_ticket => self.fence.begins[1]);
         self.fence.ends[1].next = self.delivery.access_ends.val();

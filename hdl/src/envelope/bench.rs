@@ -177,8 +177,8 @@ impl Logic for DeliveryBench {
         join!(self.regions.delivery_allowed => self.delivery.allowed);
         join!(self.delivery.posts_query => self.regions.posts_query);
         join!(self.regions.posts_allowed => self.delivery.posts_allowed);
-        self.regions.transmit_query.valid.next = false;
-        self.regions.transmit_query.data.next = Access::default();
+        self.regions.gather_query.valid.next = false;
+        self.regions.gather_query.data.next = Access::default();
         // Delivery asks for nobody whose pair has failed.
         self.regions.fault.valid.next = false;
         self.regions.fault.data.next = Fault::default();
@@ -193,7 +193,7 @@ impl Logic for DeliveryBench {
         join!(self.fanout.block[1] => self.fence.control);
         join!(self.fence.inner => self.regions.control);
         self.tables_change.next = self.fence.inner.valid.val() & self.regions.control.ready.val();
-        join!(self.regions.transmit_ticket => self.fence.begins[0]);
+        join!(self.regions.gather_ticket => self.fence.begins[0]);
         self.fence.ends[0].next = false;
         join!(self.regions.delivery_ticket => self.fence.begins[1]);
         self.fence.ends[1].next = self.delivery.access_ends.val();

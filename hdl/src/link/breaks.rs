@@ -466,7 +466,7 @@ pub fn loopback() -> Vec<Break> {
         // The first byte of an address isn't compared.
         Break::new("half_an_address").force_if::<Loopback>(
             "round",
-            "known.q & ((bit_cast::<48, 64>(transmit.tdata) >> 8) == (mac.q >> 8))",
+            "known.q & ((bit_cast::<48, 64>(card.tdata) >> 8) == (mac.q >> 8))",
             "route.q == Route::Open",
         ),
         // An own frame never gives way to the wire.
@@ -534,7 +534,7 @@ pub fn frame_mux() -> Vec<Break> {
                 word_moves,
             ),
         // The firmware never gives way.
-        Break::new("transmit_starves").force::<FrameMux>("firmware_last.d", "false"),
+        Break::new("framer_starves").force::<FrameMux>("firmware_last.d", "false"),
         // The datapath never gives way.
         Break::new("firmware_starves").force::<FrameMux>("firmware_last.d", "true"),
         // The source that has the stream is chosen again while a frame's first word waits.

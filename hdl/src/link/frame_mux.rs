@@ -3,7 +3,7 @@
 //! ```text
 //!   firmware ──►┐
 //!               ├── one frame of either ──► m_axis, to Loopback
-//!   transmit ──►┘
+//!   framer ────►┘
 //! ```
 //!
 //! Between frames the firmware goes first, unless the frame before was the firmware's and the datapath offers one: so neither
@@ -21,7 +21,7 @@ enum Owner {
     /// The firmware.
     Firmware,
     /// The datapath.
-    Transmit,
+    Framer,
 }
 
 /// The multiplexer.
@@ -33,8 +33,8 @@ pub struct FrameMux {
     pub reset: Signal<In, Bit>,
     /// From `link::FirmwareOut`.
     pub firmware: StreamSink,
-    /// From `link::Transmit`.
-    pub transmit: StreamSink,
+    /// From `link::Framer`.
+    pub framer: StreamSink,
     /// To `link::Loopback`.
     pub m_axis: StreamSource,
 
@@ -50,23 +50,23 @@ impl Logic for FrameMux {
         self.owner_now.next = self.owner.q.val();
         if self.owner.q.val() == Owner::Nobody {
             if self.firmware.tvalid.val()
-                & (!self.transmit.tvalid.val() | !self.firmware_last.q.val())
+                & (!self.framer.tvalid.val() | !self.firmware_last.q.val())
             {
                 self.owner_now.next = Owner::Firmware;
-            } else if self.transmit.tvalid.val() {
-                self.owner_now.next = Owner::Transmit;
+            } else if self.framer.tvalid.val() {
+                self.owner_now.next = Owner::Framer;
             }
         }
         // A source whose word was offered keeps the stream, whether or not the word was taken.
         self.owner.d.next = self.owner_now.val();
 
         self.m_axis.tvalid.next =
-            self.transmit.tvalid.val() & (self.owner_now.val() == Owner::Transmit);
-        self.m_axis.tdata.next = self.transmit.tdata.val();
-        self.m_axis.tkeep.next = self.transmit.tkeep.val();
-        self.m_axis.tlast.next = self.transmit.tlast.val();
-        self.transmit.tready.next =
-            self.m_axis.tready.val() & (self.owner_now.val() == Owner::Transmit);
+            self.framer.tvalid.val() & (self.owner_now.val() == Owner::Framer);
+        self.m_axis.tdata.next = self.framer.tdata.val();
+        self.m_axis.tkeep.next = self.framer.tkeep.val();
+        self.m_axis.tlast.next = self.framer.tlast.val();
+        self.framer.tready.next =
+            self.m_axis.tready.val() & (self.owner_now.val() == Owner::Framer);
         self.firmware.tready.next =
             self.m_axis.tready.val() & (self.owner_now.val() == Owner::Firmware);
         if self.owner_now.val() == Owner::Firmware {

@@ -1,13 +1,13 @@
 //! Frames of the card to itself turn round before the pins.
 //!
-//! Only whole frames are switched. The receiver takes a frame from the wire and one from the transmitter in
+//! Only whole frames are switched. The receiver takes a frame from the wire and one of the card in
 //! turn, so neither waits for more than one frame of the other. Nothing is stored: a frame to the card itself
-//! waits in the transmitter until the receiver has finished a frame from the wire.
+//! waits in its source until the receiver has finished a frame from the wire.
 //!
 //! ```text
 //!                  destination MAC
 //!                  is the card's?
-//!   transmit ──────┬───── no ─────────► m_axis, the wire
+//!   card ──────────┬───── no ─────────► m_axis, the wire
 //!                  └─ yes ─┐
 //!                          ▼
 //!   receive ◄──── one frame of either in turn
@@ -27,11 +27,11 @@ enum Owner {
     Nobody,
     /// The wire.
     Wire,
-    /// The card's own transmitter.
+    /// The card itself.
     Card,
 }
 
-/// Where the frame that the transmitter is sending goes.
+/// Where the frame goes that the card is sending.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum Route {
     /// To be decided with the first word.
@@ -42,15 +42,15 @@ enum Route {
     Card,
 }
 
-/// The switch between transmitter, receiver and pins.
+/// The switch between the card's frames, its receiver and the pins.
 #[block]
 pub struct Loopback {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// From `link::Transmit`.
-    pub transmit: StreamSink,
+    /// From `link::FrameMux`: frames of the card, its firmware's included.
+    pub card: StreamSink,
     /// To `link::Receive`.
     pub receive: StreamSource,
     /// With the last word to `link::Receive`: the MAC found the frame bad.
@@ -94,16 +94,16 @@ impl Logic for Loopback {
             self.known.d.next = true;
         }
 
-        // Where the transmitter's frame goes is decided by its first word.
+        // Where the card's frame goes is decided by its first word.
         self.round.next = (self.route.q.val() == Route::Card)
             | ((self.route.q.val() == Route::Open)
                 & self.known.q.val()
-                & (bit_cast::<48, 64>(self.transmit.tdata.val()) == self.mac.q.val()));
+                & (bit_cast::<48, 64>(self.card.tdata.val()) == self.mac.q.val()));
 
         // The source that has the receiver.
         self.owner_now.next = self.owner.q.val();
         if self.owner.q.val() == Owner::Nobody {
-            if self.transmit.tvalid.val()
+            if self.card.tvalid.val()
                 & self.round.val()
                 & (!self.s_axis.tvalid.val() | !self.card_last.q.val())
             {
@@ -122,11 +122,11 @@ impl Logic for Loopback {
         self.receive_tuser.next = self.s_axis.tuser.val();
         self.receive.tvalid.next = self.s_axis.tvalid.val() & self.from_wire.val();
         if self.from_card.val() {
-            self.receive.tdata.next = self.transmit.tdata.val();
-            self.receive.tkeep.next = self.transmit.tkeep.val();
-            self.receive.tlast.next = self.transmit.tlast.val();
-            self.receive_tuser.next = self.transmit.tuser.val();
-            self.receive.tvalid.next = self.transmit.tvalid.val();
+            self.receive.tdata.next = self.card.tdata.val();
+            self.receive.tkeep.next = self.card.tkeep.val();
+            self.receive.tlast.next = self.card.tlast.val();
+            self.receive_tuser.next = self.card.tuser.val();
+            self.receive.tvalid.next = self.card.tvalid.val();
         }
         self.s_axis.tready.next = self.from_wire.val() & self.receive.tready.val();
         if self.receive.tvalid.val() & self.receive.tready.val() & self.receive.tlast.val() {
@@ -134,26 +134,26 @@ impl Logic for Loopback {
             self.card_last.d.next = self.from_card.val();
         }
 
-        self.m_axis.tdata.next = self.transmit.tdata.val();
-        self.m_axis.tkeep.next = self.transmit.tkeep.val();
-        self.m_axis.tlast.next = self.transmit.tlast.val();
-        self.m_axis.tvalid.next = self.transmit.tvalid.val() & !self.round.val();
-        self.transmit.tready.next = self.m_axis.tready.val();
+        self.m_axis.tdata.next = self.card.tdata.val();
+        self.m_axis.tkeep.next = self.card.tkeep.val();
+        self.m_axis.tlast.next = self.card.tlast.val();
+        self.m_axis.tvalid.next = self.card.tvalid.val() & !self.round.val();
+        self.card.tready.next = self.m_axis.tready.val();
         if self.round.val() {
-            self.transmit.tready.next = self.from_card.val() & self.receive.tready.val();
+            self.card.tready.next = self.from_card.val() & self.receive.tready.val();
         }
-        if self.transmit.tvalid.val() & self.transmit.tready.val() {
+        if self.card.tvalid.val() & self.card.tready.val() {
             self.route.d.next = Route::Wire;
             if self.round.val() {
                 self.route.d.next = Route::Card;
             }
-            if self.transmit.tlast.val() {
+            if self.card.tlast.val() {
                 self.route.d.next = Route::Open;
             }
         }
 
         if self.m_axis.tvalid.val() & self.m_axis.tready.val() {
-            self.begun.d.next = !self.transmit.tlast.val();
+            self.begun.d.next = !self.card.tlast.val();
         }
         self.whole.ok.next = !self.begun.q.val() | self.m_axis.tvalid.val();
     }

@@ -28,11 +28,10 @@ pub fn regions() -> Vec<Break> {
         // An offset is taken for an address.
         Break::new("offset_is_an_address").force::<Regions>("located.d", "address"),
         // What a peer asks to read is looked at as if a process asked,
-        Break::new("reads_are_of_this_host")
-            .force::<Regions>("transmit_query.data.remote", "false"),
+        Break::new("reads_are_of_this_host").force::<Regions>("gather_query.data.remote", "false"),
         // or said to be where its offset is.
         Break::new("reads_at_the_offset").force::<Regions>(
-            "transmit_allowed.data.address",
+            "gather_allowed.data.address",
             "answering.q.query.buffer.address",
         ),
         // The peer of a pair that has failed goes on.
@@ -103,8 +102,7 @@ pub fn regions() -> Vec<Break> {
         // Nothing is told of what was allowed,
         Break::new("allows_silently").force::<Regions>("delivers.d", "false"),
         // more than was allowed,
-        Break::new("tickets_for_the_refused")
-            .force::<Regions>("transmits.d", "transmit_allowed.valid"),
+        Break::new("tickets_for_the_refused").force::<Regions>("gathers.d", "gather_allowed.valid"),
         // or it is told of another region, domain, pair, or page.
         Break::new("ticket_of_another_region")
             .force::<Regions>("ticket.d.region", "named.q.region"),

@@ -1,4 +1,8 @@
-//! What peers may do with regions: the table of grants, the generations of the peers that hold them, and the permissions of shared keys.
+//! Decides whether a peer's key allows its access: a put, or the read that a get asks for. It decides this for [`Regions`](super::Regions), which asks about
+//! each access of a peer and about none of this host's own processes. The answer is the region that the key's grant names, and whether tag, holder, generation,
+//! rights and part of the region agree. Whether the region itself allows the access, and at which address, Regions decides.
+//!
+//! The tables are the grants, the generations of the peers that hold them, and the permissions of shared keys.
 //!
 //! ```text
 //!   query ─┬─► rows ────┐        ┌─► region (named to Regions)

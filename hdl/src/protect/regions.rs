@@ -1,7 +1,7 @@
 //! The table of registered regions, and the one question asked of it: may this memory be used?
 //!
 //! ```text
-//!  transmit ─┐         ┌────────┐  region  ┌─────────┐  entry  ┌──────────┐  ends  ┌─────────┐
+//!  gather ───┐         ┌────────┐  region  ┌─────────┐  entry  ┌──────────┐  ends  ┌─────────┐
 //!  delivery ─┼─ in ────┤ Grants ├─────────►│ entries ├────────►│ add      ├───────►│ compare ├──► allowed, to who asked
 //!  posts ────┘  turn   └────────┘          └─────────┘         │ lengths  │        │         │
 //!     cycle 0              1                  2, 3             └──4───────┘        └──5──────┘
@@ -28,14 +28,14 @@ pub const LATENCY: u64 = 5;
 
 /// Numbers of the clients.
 mod client {
-    pub const TRANSMIT: usize = 0;
+    pub const GATHER: usize = 0;
     pub const DELIVERY: usize = 1;
     pub const POSTS: usize = 2;
     pub const COUNT: usize = 3;
 }
 
 const _: () = assert!(
-    client::TRANSMIT == 0 && client::DELIVERY == 1 && client::POSTS == 2,
+    client::GATHER == 0 && client::DELIVERY == 1 && client::POSTS == 2,
     "the kernel joins their queries to the inputs of these numbers"
 );
 const _: () = assert!(KEY_INDEX_BITS == 12, "the kernel slices keys at this bit");
@@ -75,15 +75,15 @@ pub struct Regions {
     /// The table is cleared.
     pub initialized: Signal<Out, Bit>,
     /// A buffer of a send, or what a peer asks to read.
-    pub transmit_query: Stream<In, Access>,
+    pub gather_query: Stream<In, Access>,
     /// Whether it may be used, and where it is.
-    pub transmit_allowed: Pulse<Out, Permission>,
+    pub gather_allowed: Pulse<Out, Permission>,
     /// A buffer that a message has come for.
     pub delivery_query: Stream<In, Access>,
     /// Whether it may be used, and where it is.
     pub delivery_allowed: Pulse<Out, Permission>,
-    /// A pulse in the cycle after each answer to `transmit` that is yes.
-    pub transmit_ticket: Pulse<Out, Ticket>,
+    /// A pulse in the cycle after each answer to `gather` that is yes.
+    pub gather_ticket: Pulse<Out, Ticket>,
     /// The same of `delivery`.
     pub delivery_ticket: Pulse<Out, Ticket>,
     /// A buffer that is posted.
@@ -134,7 +134,7 @@ pub struct Regions {
     told: Reg<RemoteRefusal>,
     tells: Reg<Bit>,
     /// Whose access was allowed in the cycle before, and which it was.
-    transmits: Reg<Bit>,
+    gathers: Reg<Bit>,
     delivers: Reg<Bit>,
     ticket: Reg<Ticket>,
     first_byte: Signal<Local, Bits<64>>,
@@ -267,7 +267,7 @@ impl Logic for Regions {
         // Cycle 0: a query is taken.
         self.posts_asks.next = Access::default();
         self.posts_asks.next.buffer = self.posts_query.data.val();
-        join!(self.transmit_query => self.turn.input[0]);
+        join!(self.gather_query => self.turn.input[0]);
         join!(self.delivery_query => self.turn.input[1]);
         send!(
             self.turn.input[2],
@@ -381,8 +381,8 @@ impl Logic for Regions {
             address: self.located.q.val(),
         };
         send!(
-            self.transmit_allowed,
-            self.answers.val() & (self.answered.val() == client::TRANSMIT),
+            self.gather_allowed,
+            self.answers.val() & (self.answered.val() == client::GATHER),
             self.answer.val()
         );
         send!(
@@ -430,11 +430,11 @@ impl Logic for Regions {
             first_page: self.first_byte.val().get_bits::<52>(12),
             last_page: self.last_byte.val().get_bits::<52>(12),
         };
-        self.transmits.d.next = self.transmit_allowed.valid.val() & self.fits.val();
+        self.gathers.d.next = self.gather_allowed.valid.val() & self.fits.val();
         self.delivers.d.next = self.delivery_allowed.valid.val() & self.fits.val();
         send!(
-            self.transmit_ticket,
-            self.transmits.q.val(),
+            self.gather_ticket,
+            self.gathers.q.val(),
             self.ticket.q.val()
         );
         send!(
@@ -444,6 +444,6 @@ impl Logic for Regions {
         );
         // A wait begins as the tables change, and is for what has begun before.
         self.tickets_are_out.ok.next =
-            !self.changes.val() | !(self.transmits.q.val() | self.delivers.q.val());
+            !self.changes.val() | !(self.gathers.q.val() | self.delivers.q.val());
     }
 }

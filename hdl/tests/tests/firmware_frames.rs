@@ -97,7 +97,7 @@ fn each_broken_contract_of_the_way_out_is_noticed() {
 /// A word of a stream: data, `tkeep`, `tlast`.
 type Word = [u64; 3];
 
-const SOURCES: [&str; 2] = ["firmware", "transmit"];
+const SOURCES: [&str; 2] = ["firmware", "framer"];
 
 /// Frames from both sides, as often as `busy` says.
 fn joins(rng: &mut ChaCha8Rng) {

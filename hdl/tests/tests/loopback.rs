@@ -88,7 +88,7 @@ fn routes(rng: &mut ChaCha8Rng, total: usize) {
         bench.step();
         bench.set("control_valid", false);
     }
-    let mut transmit = Source::new("transmit", true, rng);
+    let mut card = Source::new("card", true, rng);
     let mut wire = Source::new("s_axis", false, rng);
     let (receiver, sink) = (rate(rng), rate(rng));
     let mut steady: [Steady; 2] = Default::default();
@@ -100,7 +100,7 @@ fn routes(rng: &mut ChaCha8Rng, total: usize) {
     let mut turn_of_wire: Option<bool> = None;
     let mut made = 0;
     for cycle in 0.. {
-        while made < total && (transmit.words.len() < 40 || wire.words.len() < 40) {
+        while made < total && (card.words.len() < 40 || wire.words.len() < 40) {
             let to_itself = rng.random_bool(0.6);
             let destination = if to_itself {
                 MAC
@@ -113,14 +113,14 @@ fn routes(rng: &mut ChaCha8Rng, total: usize) {
             } else {
                 out.extend(&words);
             }
-            transmit.words.extend(words);
+            card.words.extend(words);
             let words = frame(rng, rng.clone().random(), true);
             arrived.extend(&words);
             wire.words.extend(words);
             made += 1;
         }
-        transmit.drive(&mut bench, rng);
-        bench.set("transmit_tuser", false);
+        card.drive(&mut bench, rng);
+        bench.set("card_tuser", false);
         wire.drive(&mut bench, rng);
         bench.set("receive_tready", rng.random_bool(receiver));
         bench.set("m_axis_tready", rng.random_bool(sink));
@@ -132,12 +132,10 @@ fn routes(rng: &mut ChaCha8Rng, total: usize) {
         let [data, keep, last] = read(&bench, "receive");
         let word = [data, keep, last, last & bench.get("receive_tuser")];
         let [valid, takes] = ["receive_tvalid", "receive_tready"].map(|name| bench.is(name));
-        let card_waits = transmit.offered
-            && !transmit.within
-            && known
-            && transmit.words[0][0] << 16 == MAC << 16;
+        let card_waits =
+            card.offered && !card.within && known && card.words[0][0] << 16 == MAC << 16;
         let wire_waits = wire.offered && !wire.within;
-        let own_frame = transmit.words.front().is_some_and(|w| w[0] == data) && !round.is_empty();
+        let own_frame = card.words.front().is_some_and(|w| w[0] == data) && !round.is_empty();
         if let Some(word) = steady[0].watch("receive", valid, takes, &word) {
             let wire_has_it = *from_wire.get_or_insert_with(|| !(own_frame && round[0][0] == data));
             let queue = if wire_has_it {
@@ -163,9 +161,9 @@ fn routes(rng: &mut ChaCha8Rng, total: usize) {
             let wanted = out.pop_front().map(|w| w[..3].to_vec());
             assert_eq!(Some(word), wanted, "cycle {cycle}");
         }
-        transmit.taken(&bench);
+        card.taken(&bench);
         wire.taken(&bench);
-        if transmit.words.is_empty() && wire.words.is_empty() && made == total {
+        if card.words.is_empty() && wire.words.is_empty() && made == total {
             break;
         }
         assert!(cycle < 1_000_000, "a frame is stuck");

@@ -120,10 +120,7 @@ fn open(size: &Size) -> Bench {
         if bench.is("initialized") {
             break;
         }
-        assert!(
-            !bench.is("transmit_query_ready"),
-            "not before it is cleared"
-        );
+        assert!(!bench.is("gather_query_ready"), "not before it is cleared");
         assert!(cycle <= most, "one word of each table a cycle");
         bench.step();
     }
@@ -192,7 +189,7 @@ struct Seen {
 }
 
 /// Who asks.
-const CLIENTS: [&str; 3] = ["transmit", "delivery", "posts"];
+const CLIENTS: [&str; 3] = ["gather", "delivery", "posts"];
 
 /// The client that asks for processes alone.
 const POSTS: usize = 2;

@@ -1,5 +1,8 @@
-//! A message: Lists are asked which receive it meets, and append it if there is none. A put, a get and the answer of a get enter between them, and
-//! ask Lists nothing.
+//! Decides what the message that Admit has chosen enters as: the command for Lists, and what Answer is told beside it.
+//!
+//! Lists are asked which receive it meets, and append it if there is none. A ready message may be refused, and so isn't appended, unless its receive may still be
+//! on its way: in the ring, in Posts, or kept by the host. A put, a get and the answer of a get take their place in the order of the card here and ask Lists nothing.
+//! Whatever comes by a pair that has failed or been closed meanwhile is dropped.
 
 use super::{Admit, State};
 use crate::envelope::asked::{Ask, Asked};

@@ -1,4 +1,6 @@
-//! Which pair is looked at next, and what for.
+//! Decides, for the pipeline of SendQueues, what is done next and to which pair: a step each two cycles. The picture has the steps in the order of their
+//! precedence: an answer of Gather comes first, so that a send is known to be on its way before its peer is heard; a new send comes last. Whether a step may be
+//! done is decided here too, from what is under way and from what has room; what it does to the pair is decided two cycles later.
 //!
 //! ```text
 //!   answer of a job ─┐

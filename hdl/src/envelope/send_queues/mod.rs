@@ -23,7 +23,8 @@
 //!
 //! ```text
 //!   choose ──► reading ──► weighing ──► deciding ──► the pair's word, queue of turns, walk, completion
-//!   choose.rs              weigh.rs     turns.rs, accept.rs, progress.rs, pairs.rs      decide.rs, endings.rs
+//!   choose.rs              weigh.rs     turns.rs, accept.rs, cancel.rs,                decide.rs, endings.rs
+//!                                       progress.rs, pairs.rs, gets.rs, go_back.rs
 //! ```
 //!
 //! A job is given only while Gather has room, so it is never on offer: a pair can end at any time, whatever the wire does. Answers come in
@@ -43,6 +44,7 @@
 
 mod accept;
 pub mod breaks;
+mod cancel;
 mod checks;
 mod choose;
 mod credit;

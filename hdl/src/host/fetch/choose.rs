@@ -1,4 +1,6 @@
-//! Which ring is read next, and the read.
+//! Decides, for Fetch, of which of the endpoints' rings the next entry is read, and reserves its completion. Rings take turns; one may be read if it has an
+//! entry, its class has a place for the entry, and its completion queue has room for what the entry will complete with. The second entry of a gather
+//! needs no room of its own.
 //!
 //! A ring is chosen in one cycle and read in the next in which the request before has gone, if it still may be.
 

@@ -94,7 +94,7 @@ pub struct GateProof {
     pub failed: Signal<In, Bits<16>>,
     /// Time goes on.
     pub tick: Signal<In, Bit>,
-    /// Who asks: Transmit, Delivery, Posts.
+    /// Who asks: Gather, Delivery, Posts.
     pub asks: Signal<In, Bits<3>>,
     /// What.
     pub query: Signal<In, Access>,
@@ -213,7 +213,7 @@ impl Logic for GateProof {
 
         // ---------------------------------------------------------------- queries
         send!(
-            self.block.transmit_query,
+            self.block.gather_query,
             self.asks.val().get_bit(0),
             self.query.val()
         );
@@ -229,7 +229,7 @@ impl Logic for GateProof {
         );
         self.taken.next = 0.into();
         self.way[0].d.next = self.query.val();
-        if self.asks.val().get_bit(0) & self.block.transmit_query.ready.val() {
+        if self.asks.val().get_bit(0) & self.block.gather_query.ready.val() {
             self.taken.next = self.taken.val().replace_bit(0, true);
         }
         if self.asks.val().get_bit(1) & self.block.delivery_query.ready.val() {
@@ -250,10 +250,10 @@ impl Logic for GateProof {
         // ---------------------------------------------------------------- answers
         self.answered.next = 0.into();
         self.yes.next = 0.into();
-        self.located.next = self.block.transmit_allowed.data.val().address;
-        if self.block.transmit_allowed.valid.val() {
+        self.located.next = self.block.gather_allowed.data.val().address;
+        if self.block.gather_allowed.valid.val() {
             self.answered.next = self.answered.val().replace_bit(0, true);
-            if self.block.transmit_allowed.data.val().allowed {
+            if self.block.gather_allowed.data.val().allowed {
                 self.yes.next = self.yes.val().replace_bit(0, true);
             }
         }
@@ -286,12 +286,12 @@ impl Logic for GateProof {
         self.told.d.next = self.yes.val().get_bits::<2>(0);
         self.names.d.next = self.kept.names.val();
         self.ticket.d.next = self.kept.ticket.val();
-        self.tickets_of_the_allowed.ok.next = (self.block.transmit_ticket.valid.val()
+        self.tickets_of_the_allowed.ok.next = (self.block.gather_ticket.valid.val()
             == self.told.q.val().get_bit(0))
             & (self.block.delivery_ticket.valid.val() == self.told.q.val().get_bit(1));
         self.ticket_is_of_the_access.ok.next = !self.names.q.val()
             | ((!self.told.q.val().get_bit(0)
-                | (self.block.transmit_ticket.data.val() == self.ticket.q.val()))
+                | (self.block.gather_ticket.data.val() == self.ticket.q.val()))
                 & (!self.told.q.val().get_bit(1)
                     | (self.block.delivery_ticket.data.val() == self.ticket.q.val())));
     }
