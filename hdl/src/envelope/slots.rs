@@ -171,7 +171,7 @@ pub(super) struct Slots {
     found: Reg<Bits<64>>,
     taken: Signal<Local, Bits<64>>,
     beyond: Signal<Local, Bits<64>>,
-    lowest: Lowest<64>,
+    vacant: Lowest<64>,
     number: OneHot,
     slot_bit: Signal<Local, Bits<64>>,
     given_bit: Signal<Local, Bits<64>>,
@@ -220,15 +220,6 @@ impl Logic for Slots {
             self.setup_held.d.next = self.setup.data.val();
             self.setup_waits.d.next = true;
         }
-        store!(
-            self.granted.write,
-            false,
-            self.setup_held.q.val().pair,
-            Granted {
-                base: self.setup_held.q.val().base,
-                slots: self.slots_got.val(),
-            }
-        );
         self.used.write.enable.next = false;
         self.granted.read_address.next = self.question.q.val().pair;
         self.used.read_address.next = self.question.q.val().pair;
@@ -271,6 +262,15 @@ impl Logic for Slots {
         if self.count.q.val() != self.wanted.val() {
             self.slots_got.next = bit_cast::<8, 4>(self.count.q.val()) << 3;
         }
+        store!(
+            self.granted.write,
+            false,
+            self.setup_held.q.val().pair,
+            Granted {
+                base: self.setup_held.q.val().base,
+                slots: self.slots_got.val(),
+            }
+        );
 
         // The lowest slot of the pair that is vacant.
         self.taken.next = self.word.q.val();
@@ -280,8 +280,8 @@ impl Logic for Slots {
                 self.beyond.next = self.beyond.val().replace_bit(i, true);
             }
         }
-        self.lowest.set.next = !(self.taken.val() | self.beyond.val());
-        self.found.d.next = self.lowest.lowest.val();
+        self.vacant.set.next = !(self.taken.val() | self.beyond.val());
+        self.found.d.next = self.vacant.lowest.val();
         self.number.vector.next = self.found.q.val();
         self.slot_bit.next = bits::<64>(1) << self.question.q.val().slot;
         self.holds.next = (self.word.q.val() & self.slot_bit.val()).any();

@@ -20,9 +20,6 @@ impl Answer {
             slot: self.own_slot.val(),
             endpoint: self.now.val().endpoint,
         };
-        self.found_slot.next = (bit_cast::<16, 8>(self.message_found.val().pair) << 6)
-            | bit_cast::<16, 6>(self.message_found.val().slot);
-        self.in_hand.next = self.found_slot.val();
         self.unsafe_yet.next = self.in_hand_fills.val();
         self.lost.next = self.in_hand_fills.val() & self.in_hand_is_lost.val();
         self.removed.valid.next = false;

@@ -16,6 +16,9 @@ impl Answer {
         self.messages.read_address.next = self.answer.val().index;
         self.messages.write.enable.next = false;
         self.message_found.next = self.messages.read_data.val();
+        self.found_slot.next = (bit_cast::<16, 8>(self.message_found.val().pair) << 6)
+            | bit_cast::<16, 6>(self.message_found.val().slot);
+        self.in_hand.next = self.found_slot.val();
 
         // What a receive that is posted becomes.
         self.posted.next = Receive {
