@@ -32,7 +32,7 @@ use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
 use crate::protect::{Fence, Mint, PeerRefusals, Refusals, Regions, ShutOut};
 use crate::tops::{Class, Top};
-use crate::types::{AccessReport, ControlRequest, LoaderWord, MatchCommand, RaiseEvent};
+use crate::types::{AccessReport, ControlRequest, LoaderWord, MatchCommand, PlaceUnit, RaiseEvent};
 use crate::verilog::Break;
 use abi::control::Operation;
 use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
@@ -202,6 +202,10 @@ pub struct Datapath {
     pub monitor_reply_index: Signal<Out, Bits<16>>,
     /// A step of a walk has found nothing, and there is more to look at.
     pub monitor_reply_more: Signal<Out, Bit>,
+    /// A pair gets a unit of places for unexpected messages, or has none any more.
+    pub monitor_unit_valid: Signal<Out, Bit>,
+    /// Which pair, and which unit.
+    pub monitor_unit: Signal<Out, PlaceUnit>,
 
     #[is(Registers::new(config))]
     registers: Registers,
@@ -695,6 +699,8 @@ impl Logic for Datapath {
         self.monitor_reply_full.next = self.lists.reply.data.val().full;
         self.monitor_reply_index.next = self.lists.reply.data.val().index;
         self.monitor_reply_more.next = self.lists.reply.data.val().more;
+        self.monitor_unit_valid.next = self.delivery.unit.valid.val();
+        self.monitor_unit.next = self.delivery.unit.data.val();
     }
 }
 

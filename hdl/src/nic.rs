@@ -22,7 +22,7 @@ use crate::prelude::*;
 use crate::prim::PowerOnReset;
 use crate::prim::axi::{AxiLite, AxiManager, StreamSink, StreamSource};
 use crate::tops::{Class, Top};
-use crate::types::MatchCommand;
+use crate::types::{MatchCommand, PlaceUnit};
 
 /// A card.
 #[block(config: &Config)]
@@ -99,6 +99,10 @@ pub struct Nic {
     pub monitor_reply_index: Signal<Out, Bits<16>>,
     /// A step of a walk has found nothing, and there is more to look at.
     pub monitor_reply_more: Signal<Out, Bit>,
+    /// A pair gets a unit of places for unexpected messages, or has none any more.
+    pub monitor_unit_valid: Signal<Out, Bit>,
+    /// Which pair, and which unit.
+    pub monitor_unit: Signal<Out, PlaceUnit>,
 
     power_on: PowerOnReset,
     #[is(Datapath::new(config))]
@@ -179,6 +183,8 @@ impl Logic for Nic {
         self.monitor_reply_full.next = self.datapath.monitor_reply_full.val();
         self.monitor_reply_index.next = self.datapath.monitor_reply_index.val();
         self.monitor_reply_more.next = self.datapath.monitor_reply_more.val();
+        self.monitor_unit_valid.next = self.datapath.monitor_unit_valid.val();
+        self.monitor_unit.next = self.datapath.monitor_unit.val();
         self.log_data.next = self.subsystem.log_data.val();
         self.log_valid.next = self.subsystem.log_valid.val();
         self.subsystem.strap_mac.next = self.strap_mac.val();

@@ -159,7 +159,7 @@ mod tests {
         };
         let bytes = address.to_bytes();
         assert_eq!(PairAddress::from_bytes(&bytes), Some(address));
-        for (at, value) in [(7, 1), (10, 1), (24, 17), (24, 0), (28, 99)] {
+        for (at, value) in [(7, 1), (10, 1), (24, 65), (24, 0), (28, 99)] {
             let mut broken = bytes;
             broken[at] = value;
             assert_eq!(PairAddress::from_bytes(&broken), None, "byte {at}");

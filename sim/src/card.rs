@@ -348,6 +348,7 @@ impl Card {
                 | outputs.sink.valid
                 | outputs.matching.valid
                 | outputs.reply.valid
+                | outputs.unit.valid
             {
                 self.monitor(cycle)?;
             }
@@ -392,6 +393,7 @@ impl Card {
             sink,
             matching,
             reply,
+            unit,
             ..
         } = &self.outputs;
         if let Some(change) = Change::of_control(control) {
@@ -415,6 +417,7 @@ impl Card {
             self.changes.push((cycle, change));
         }
         let told = self.matching.observe(cycle, matching, reply);
+        let told = told.and_then(|()| self.matching.give(unit));
         told.map_err(CardFault::Matching)
     }
 

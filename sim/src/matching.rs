@@ -13,9 +13,9 @@
 
 use std::collections::VecDeque;
 
-use match_reference::{Command, Lists, Operation, Reply, Sizes};
+use match_reference::{Command, Lists, Operation, Reply, Sizes, Units};
 
-use crate::pins::{MATCH_WORDS, MatchMonitor, ReplyMonitor};
+use crate::pins::{MATCH_WORDS, MatchMonitor, ReplyMonitor, UnitMonitor};
 
 /// Operations, by their numbers.
 const OPERATIONS: usize = 16;
@@ -140,6 +140,8 @@ pub(crate) struct MatchWatch {
     sizes: Option<Sizes>,
     /// What the lists must hold.
     reference: Option<Lists>,
+    /// Where the gates keep the messages of each pair.
+    units: Units,
     report: MatchReport,
 }
 
@@ -158,6 +160,18 @@ impl MatchWatch {
     pub fn restart(&mut self) {
         self.under_way.clear();
         self.reference = self.sizes.map(Lists::new);
+        self.units = Units::default();
+    }
+
+    /// A pair gets a unit of places, or has none any more, if the pins say so.
+    ///
+    /// # Errors
+    /// If another pair has it.
+    pub fn give(&mut self, unit: &UnitMonitor) -> Result<(), String> {
+        match unit.valid {
+            true => self.units.tell(unit.pair, unit.count, unit.unit),
+            false => Ok(()),
+        }
     }
 
     /// Looks at the pins in `cycle`.
@@ -203,6 +217,7 @@ impl MatchWatch {
         let Some(lists) = &mut self.reference else {
             return Ok(());
         };
+        let reply = self.units.named(command.operation, reply)?;
         match lists.act(&command, reply) {
             Ok(_) => Ok(()),
             Err(expected) => Err(format!("{command:x?} {expected}; the reply is {reply:x?}")),

@@ -242,6 +242,19 @@ pub struct MatchMonitor {
     pub command: [u32; MATCH_WORDS],
 }
 
+/// A unit of places that a pair gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnitMonitor {
+    /// A pair gets one, or has none any more.
+    pub valid: bool,
+    /// Pair.
+    pub pair: u16,
+    /// Units that it has with this one; 0: it has none any more.
+    pub count: u16,
+    /// The unit.
+    pub unit: u16,
+}
+
 /// Words of 32 bits that the command of a matching operation fills.
 pub const MATCH_WORDS: usize = 7;
 
@@ -314,6 +327,8 @@ pub struct Outputs {
     pub matching: MatchMonitor,
     /// Its replies.
     pub reply: ReplyMonitor,
+    /// Units of places.
+    pub unit: UnitMonitor,
 }
 
 /// A card that can be clocked.

@@ -55,6 +55,7 @@ ports! {
     monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
     monitor_match_valid monitor_match_operation monitor_match_posted monitor_match_unexpected
     monitor_match_command monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index monitor_reply_more
+    monitor_unit_valid monitor_unit
 }
 
 /// The management processor in the hierarchy of a card's modules, and its memories in the order of their addresses; see `hdl/src/mgmt/processor.rs`.
@@ -257,6 +258,13 @@ impl VerilatedCard {
             out.reply.full = bit(p.monitor_reply_full);
             out.reply.index = m.get(p.monitor_reply_index) as u16;
             out.reply.more = bit(p.monitor_reply_more);
+        }
+        out.unit.valid = bit(p.monitor_unit_valid);
+        if out.unit.valid {
+            let unit = m.get(p.monitor_unit);
+            out.unit.pair = unit as u16;
+            out.unit.count = (unit >> 16 & 15) as u16;
+            out.unit.unit = (unit >> 20) as u16;
         }
     }
 }

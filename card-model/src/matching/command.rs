@@ -261,13 +261,13 @@ mod tests {
             match_bits: u64::MAX,
             ignore_bits: u64::MAX,
             request: u32::MAX,
-            slot: 15,
+            slot: 63,
             multi: true,
             again: true,
             append: true,
         };
         assert_eq!(Command::from_words(&ones.words()), Some(ones));
-        let last = (1 << 20) - 1;
+        let last = (1 << 22) - 1;
         let all = u32::MAX;
         assert_eq!(ones.words(), [all ^ 0xc, all, all, all, all, all, last]);
         let slot = Command {

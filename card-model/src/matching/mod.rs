@@ -3,7 +3,9 @@
 mod command;
 mod lists;
 mod sizes;
+mod units;
 
 pub use command::{Command, Operation, Reply};
 pub use lists::{Lists, Outcome, Receive, has_room};
 pub use sizes::{CLASSES, SLOTS, Sizes};
+pub use units::Units;

@@ -2,9 +2,7 @@
 
 use model::{Model, ModelError, Port};
 
-use abi::limits::UNIT_PLACES;
-use abi::request::slot_number;
-use card_model::matching::{Command, Operation, Reply};
+use card_model::matching::{Command, Operation, Reply, Units};
 use std::collections::VecDeque;
 
 /// What the engine's pins show in a cycle.
@@ -50,6 +48,7 @@ pub struct Verilated {
     offered: Option<Command>,
     /// Pairs, each of which has a unit of places: the last one the first.
     pairs: usize,
+    units: Units,
     /// What is to be answered.
     under_way: VecDeque<Operation>,
 }
@@ -104,6 +103,7 @@ impl Verilated {
             unit: model.port("unit")?,
             offered: None,
             pairs,
+            units: Units::default(),
             under_way: VecDeque::new(),
             model,
         };
@@ -127,12 +127,15 @@ impl Verilated {
         model.steps(2);
         model.set(reset, 0);
         self.under_way.clear();
+        self.units = Units::default();
         for _ in 0..CLEARED {
             model.step();
             if model.get(initialized) != 0 {
-                for pair in 0..self.pairs as u64 {
-                    let unit = self.pairs as u64 - 1 - pair;
-                    model.set(self.unit, pair | 1 << 16 | unit << 20);
+                for pair in 0..self.pairs as u16 {
+                    let unit = self.pairs as u16 - 1 - pair;
+                    let told = self.units.tell(pair, 1, unit);
+                    told.unwrap_or_else(|what| panic!("{what}"));
+                    model.set(self.unit, u64::from(pair) | 1 << 16 | u64::from(unit) << 20);
                     model.set(self.unit_valid, 1);
                     model.step();
                 }
@@ -160,31 +163,6 @@ impl Verilated {
     }
 }
 
-impl Verilated {
-    /// The reply to the oldest command, with the number of a message's slot for its place.
-    fn named(&mut self, reply: Reply) -> Reply {
-        let of_message = match self.under_way.pop_front() {
-            Some(
-                Operation::Post
-                | Operation::Probe
-                | Operation::Claim
-                | Operation::TakeUnexpectedOfPair
-                | Operation::Remove,
-            ) => reply.found,
-            _ => false,
-        };
-        let (unit, slot) = (reply.index / UNIT_PLACES, reply.index % UNIT_PLACES);
-        // A unit that no pair has stays as it is, and is no slot's number.
-        match (self.pairs as u16).checked_sub(1 + unit) {
-            Some(pair) if of_message => Reply {
-                index: slot_number(pair, slot as u8),
-                ..reply
-            },
-            _ => reply,
-        }
-    }
-}
-
 impl Block for Verilated {
     fn cycle(&mut self, offer: Option<&Command>) -> Result<Outputs, String> {
         let model = &mut self.model;
@@ -200,7 +178,10 @@ impl Block for Verilated {
         let reply =
             (model.get(self.reply_valid) != 0).then(|| Reply::from_bits(model.get(self.reply)));
         let ready = model.get(self.command_ready) != 0;
-        let reply = reply.map(|reply| self.named(reply));
+        let reply = match (reply, reply.and_then(|_| self.under_way.pop_front())) {
+            (Some(reply), Some(operation)) => Some(self.units.named(operation, reply)?),
+            (reply, _) => reply,
+        };
         self.under_way
             .extend(offer.filter(|_| ready).map(|command| command.operation));
         let model = &mut self.model;

@@ -19,7 +19,7 @@ mod tables;
 mod traffic;
 
 pub use block::{Block, Outputs, Verilated};
-pub use card_model::matching::{Command, Lists, Operation, Outcome, Receive, Reply, Sizes};
+pub use card_model::matching::{Command, Lists, Operation, Outcome, Receive, Reply, Sizes, Units};
 pub use harness::{Breach, Done, Harness, LATENCY, Seen, Step};
 pub use sizes::{SLOTS, sizes_of};
 pub use tables::Tables;

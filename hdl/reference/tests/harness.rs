@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use abi::request::slot_number;
 use match_reference::{Block, Command, Harness, Operation, Outputs, Reply, Seen, Sizes, Traffic};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -130,8 +131,7 @@ impl Soft {
             Fault::LatestMessage => places.rfind(is_wanted),
             _ => places.find(is_wanted),
         };
-        let index = at
-            .map(|at| usize::from(self.waiting[at].pair) * 16 + usize::from(self.waiting[at].slot));
+        let index = at.map(|at| slot_number(self.waiting[at].pair, self.waiting[at].slot).into());
         if let Some(at) = at.filter(|_| !keep) {
             self.waiting.remove(at);
         }

@@ -257,6 +257,18 @@ pub fn delivery() -> Vec<Break> {
         Break::new("ignores_buffer_length").force::<Answer>("too_long", "false"),
         // Slot 0 is given out whether or not it is taken.
         Break::new("reuses_slots").force::<Slots>("taken", "0"),
+        // A pair that goes doesn't give its units of places back.
+        Break::new("keeps_units").force_if::<Slots>(
+            "level.d",
+            "level.q",
+            "state.q == State::Given",
+        ),
+        // Two pairs have the same unit.
+        Break::new("gives_a_unit_twice").force_if::<Slots>(
+            "level.d",
+            "level.q",
+            "state.q == State::Taken",
+        ),
         // The slot after the message's is given back.
         Break::new("frees_wrong_slot").force::<Slots>("given_bit", "slot_bit << 1"),
         // A receive is posted past one that waits for room.

@@ -377,7 +377,7 @@ fn a_receive_waits_for_the_messages_before_it_and_no_longer() {
     });
     let all = cycles(&mut engine, &burst.collect::<Vec<_>>());
     println!("{:.2} cycles a message that waits", all as f64 / 64.0);
-    assert!(all <= 3 * 64, "{all}");
+    assert!(all <= 4 * 64, "{all}");
     engine.settle().unwrap_or_else(|breach| panic!("{breach}"));
 }
 
@@ -480,13 +480,13 @@ fn the_comparison_notices_most_mutants() {
 }
 
 /// A comparison notices each, or a check in the gates. Twelve seeds, since of a wrong predecessor (`forget_prev`) only a receive tells that
-/// is cancelled between two others of its key, and then the last of them. Two contracts of parts can't be broken in an
-/// engine, and are broken in the tests of their blocks: no search is in the cycle of an insertion (`keep_hits`), and no
-/// receive names a pair of another endpoint (`forget_endpoint`).
+/// is cancelled between two others of its key, and then the last of them. Four contracts of parts can't be broken in an
+/// engine, and are broken in the tests of their blocks: no search is in the cycle of an insertion (`keep_hits`), no
+/// receive names a pair of another endpoint (`forget_endpoint`), and each pair has one unit of places for ever (`first_unit_only`, `keeps_units`).
 #[test]
 fn each_broken_contract_is_noticed() {
     // As many as the block's page says.
-    assert_eq!(hdl::matching::breaks::lists().len(), 49);
+    assert_eq!(hdl::matching::breaks::lists().len(), 48);
     breaks_by("lists_tiny", &|| {
         let seeds = [MANY_BINS, ONE_BIN].into_iter().chain(2..12);
         for (n, seed) in seeds.enumerate() {

@@ -1091,7 +1091,11 @@ fn traffic(
                 let setup = PairSetup {
                     endpoint: rng.random_range(0..2),
                     domain: rng.random(),
-                    remote_credits: rng.random_range(1..=MAX_CREDITS as u8),
+                    // More than may be unacknowledged, now and then.
+                    remote_credits: match rng.random_range(1..=16) {
+                        16 => MAX_CREDITS as u8,
+                        few => few,
+                    },
                     sends_first: model.runs[index].0,
                     sends_log2: model.runs[index].1,
                     timeout_log2: timeouts[rng.random_range(0..timeouts.len())],

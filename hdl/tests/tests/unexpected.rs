@@ -164,6 +164,24 @@ impl Pair {
         pair
     }
 
+    /// A pair none of whose messages wait gives its units to another, or to nobody that is left.
+    fn regroup(&mut self, rng: &mut ChaCha8Rng) {
+        let pairs = 0..self.size.pairs as u16;
+        let idle = pairs.filter(|&pair| self.slots_of(pair) == 0);
+        let two = idle.choose_multiple(rng, 2);
+        let &[from, to] = two.as_slice() else { return };
+        let units = std::mem::take(&mut self.units[usize::from(from)]);
+        give_unit(&mut self.bench, from.into(), 0, rng.random_range(0..8));
+        for unit in units {
+            let of = &mut self.units[usize::from(to)];
+            if of.len() < (SLOTS / UNIT) as usize {
+                of.push(unit);
+                let count = of.len() as u64;
+                give_unit(&mut self.bench, to.into(), count, unit);
+            }
+        }
+    }
+
     /// Slots of a pair.
     fn slots(&self, pair: u16) -> u64 {
         let units = self.units.get(usize::from(pair));
@@ -490,6 +508,9 @@ fn mixed(size: &Size, rng: &mut ChaCha8Rng, operations: u32) -> Seen {
     let mut filling = 0.5;
     for _ in 0..operations {
         if rng.random_bool(0.01) {
+            pair.regroup(rng);
+        }
+        if rng.random_bool(0.01) {
             filling = [0.2, 0.5, 0.6, 1.0][rng.random_range(0..4)];
         }
         if rng.random_bool(0.1) {
@@ -706,7 +727,7 @@ fn the_earliest_wins_wherever_it_is() {
 #[test]
 fn each_broken_contract_is_noticed() {
     breaks("unexpected_tiny", 1, |rng| {
-        mixed(&TINY, rng, 3000);
+        mixed(&TINY, rng, 6000);
     });
 }
 

@@ -513,6 +513,7 @@ fn many_pairs() -> (SoftFabric, Side, Side) {
     let fabric = SoftFabric::new(SoftOptions {
         sizes: Sizes {
             pairs: 64,
+            unexpected: 512,
             ..options().sizes
         },
         ..options()

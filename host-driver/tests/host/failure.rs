@@ -177,13 +177,13 @@ fn envelopes_that_do_not_fit_are_refused_with_how_many_do() {
     for _ in 0..2 {
         a.endpoint.open_pair(16).unwrap();
     }
-    a.endpoint.open_pair(10).unwrap();
-    let error = a.endpoint.open_pair(7).unwrap_err();
+    // Of eight units of eight places two are left.
+    let error = a.endpoint.open_pair(17).unwrap_err();
     let CommandError::Refused { status, detail, .. } = error else {
         panic!("{error}");
     };
-    assert_eq!((status, detail), (MailboxStatus::NoEnvelopes, 6));
-    a.endpoint.open_pair(6).unwrap();
+    assert_eq!((status, detail), (MailboxStatus::NoEnvelopes, 16));
+    a.endpoint.open_pair(9).unwrap();
 }
 
 #[test]

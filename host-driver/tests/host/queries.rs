@@ -20,7 +20,7 @@ fn a_card_says_its_limits_and_keeps_them() {
     assert_eq!(limits.reserved_receives, 4);
     assert_eq!((limits.send_segments, limits.unsignaled_sends), (1, false));
     assert_eq!((limits.message_bytes, limits.inject_bytes), (1024, 1024));
-    assert_eq!((limits.pair_credits, limits.pair_sends), (16, 8));
+    assert_eq!((limits.pair_credits, limits.pair_sends), (64, 8));
     assert_eq!(limits.ring_entries, 4..=16384);
 
     let endpoint = a.pd.endpoint().open().unwrap();

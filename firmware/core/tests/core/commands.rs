@@ -47,9 +47,9 @@ pub fn able() -> Unit {
 /// The same, for so many endpoints.
 pub fn able_for(endpoints: usize) -> Unit {
     let card = CardSizes {
-        lists: Sizes::new(endpoints, 8, 24, 8, 20),
+        lists: Sizes::new(endpoints, 8, 24, 8, 64),
         capabilities: abi::capability::ALL,
-        ..sizes(8, 20, 4)
+        ..sizes(8, 64, 4)
     };
     boot(Gates::of(card, 1, MAC), BUILD_ID)
 }
@@ -459,17 +459,18 @@ pub fn a_pair_gets_as_many_descriptors_as_its_endpoint_asked_for_if_they_can_be_
 pub fn envelopes_that_cannot_be_guaranteed_are_refused_with_how_many_can() {
     let mut fw = firmware();
     let endpoint = endpoint(&mut fw).endpoint;
-    let first = open_pair(&mut fw, endpoint, 16).unwrap();
-    let refused = (MailboxStatus::NoEnvelopes, 4);
-    promise_eq!(open_pair(&mut fw, endpoint, 5), Err(refused));
-    open_pair(&mut fw, endpoint, 4).unwrap();
+    // Eight units of eight places, of which each pair has whole ones.
+    let first = open_pair(&mut fw, endpoint, 33).unwrap();
+    let refused = (MailboxStatus::NoEnvelopes, 24);
+    promise_eq!(open_pair(&mut fw, endpoint, 25), Err(refused));
+    open_pair(&mut fw, endpoint, 24).unwrap();
     promise_eq!(
         open_pair(&mut fw, endpoint, 1),
         Err((MailboxStatus::NoEnvelopes, 0))
     );
     let _: Nothing = call(&mut fw, Command::ClosePair, Pair { pair: first.pair }).unwrap();
-    promise_eq!(open_pair(&mut fw, endpoint, 16).unwrap().credits, 16);
-    for credits in [0, 17, u32::MAX] {
+    promise_eq!(open_pair(&mut fw, endpoint, 40).unwrap().credits, 40);
+    for credits in [0, 65, u32::MAX] {
         let refused = (MailboxStatus::InvalidArgument, 1);
         promise_eq!(open_pair(&mut fw, endpoint, credits), Err(refused));
     }
@@ -526,7 +527,7 @@ fn what_a_peer_can_not_be_is_refused() {
         (
             5,
             ConnectPair {
-                remote_credits: 17,
+                remote_credits: 65,
                 ..good
             },
         ),
@@ -1209,23 +1210,23 @@ fn reserve(fw: &mut Unit, endpoint: u32, pairs: u32, credits: u32) -> Result<Not
 fn a_reservation_gets_room_for_all_or_none_and_says_what_there_is() {
     let mut fw = firmware();
     let (first, second) = (endpoint(&mut fw).endpoint, endpoint(&mut fw).endpoint);
-    // 8 pairs, 20 envelopes.
+    // 8 pairs, 64 envelopes in units of eight.
     let pairs = Err((MailboxStatus::NoResource, 8));
     promise_eq!(reserve(&mut fw, first, 9, 1), pairs);
-    let envelopes = Err((MailboxStatus::NoEnvelopes, 3));
-    promise_eq!(reserve(&mut fw, first, 6, 4), envelopes);
-    promise_eq!(reserve(&mut fw, first, 6, 3), Ok(Nothing {}));
+    let envelopes = Err((MailboxStatus::NoEnvelopes, 16));
+    promise_eq!(reserve(&mut fw, first, 3, 17), envelopes);
+    promise_eq!(reserve(&mut fw, first, 3, 10), Ok(Nothing {}));
     // Nobody else gets what is set aside.
     promise_eq!(
-        open_pair(&mut fw, second, 3),
-        Err((MailboxStatus::NoEnvelopes, 2))
+        open_pair(&mut fw, second, 17),
+        Err((MailboxStatus::NoEnvelopes, 16))
     );
-    open_pair(&mut fw, second, 2).unwrap();
+    open_pair(&mut fw, second, 9).unwrap();
     let full = Err((MailboxStatus::NoEnvelopes, 0));
     promise_eq!(open_pair(&mut fw, second, 1), full);
     // It is there whatever happens, and again when a pair is closed.
-    let mut pairs: Vec<_> = (0..6)
-        .map(|_| open_pair(&mut fw, first, 3).expect("reserved").pair)
+    let mut pairs: Vec<_> = (0..3)
+        .map(|_| open_pair(&mut fw, first, 10).expect("reserved").pair)
         .collect();
     promise_eq!(open_pair(&mut fw, first, 1), full);
     let pair = pairs.remove(2);
@@ -1235,12 +1236,16 @@ fn a_reservation_gets_room_for_all_or_none_and_says_what_there_is() {
     promise_eq!(open_pair(&mut fw, second, 1), full);
     // One that replaces it counts what is open as open.
     promise_eq!(
+        reserve(&mut fw, first, 5, 1),
+        Err((MailboxStatus::NoResource, 4))
+    );
+    promise_eq!(
         reserve(&mut fw, first, 2, 1),
-        Err((MailboxStatus::NoResource, 1))
+        Err((MailboxStatus::NoEnvelopes, 0))
     );
     promise_eq!(reserve(&mut fw, first, 0, 0), Ok(Nothing {}));
     open_pair(&mut fw, second, 1).expect("what a pair held beyond its own is free");
-    for credits in [0, 17, u32::MAX] {
+    for credits in [0, 65, u32::MAX] {
         let refused = Err((MailboxStatus::InvalidArgument, 2));
         promise_eq!(reserve(&mut fw, first, 1, credits), refused);
     }
@@ -1248,7 +1253,7 @@ fn a_reservation_gets_room_for_all_or_none_and_says_what_there_is() {
 
 #[test]
 pub fn more_disconnects_than_there_is_room_for_are_refused() {
-    let mut fw = boot(Gates::of(sizes(32, 64, 4), 1, MAC), BUILD_ID);
+    let mut fw = boot(Gates::of(sizes(32, 256, 4), 1, MAC), BUILD_ID);
     let endpoint = endpoint(&mut fw).endpoint;
     fw.card().busy = 100_000;
     for k in 0..=MOST_DISCONNECTS {
@@ -1591,7 +1596,7 @@ fn a_pair_behind_one_that_needs_nothing_is_not_slept_over() {
 
 #[test]
 fn a_card_with_more_than_there_is_room_for_has_as_much_as_that() {
-    let mut fw = boot(Gates::of(sizes(2048, 20, 4096), 1, MAC), BUILD_ID);
+    let mut fw = boot(Gates::of(sizes(2048, 64, 4096), 1, MAC), BUILD_ID);
     let identity: Identity = call(&mut fw, Command::Identify, Nothing {}).unwrap();
     promise_eq!(identity.pairs as usize, abi::limits::MAX_PAIRS);
     promise_eq!(identity.regions as usize, abi::limits::MAX_REGIONS);
@@ -1606,7 +1611,7 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let card = CardSizes {
             capabilities: CAPABILITY_RULES | CAPABILITY_GRANTS | CAPABILITY_SENDERS,
-            ..sizes(8, 20, 4)
+            ..sizes(8, 64, 4)
         };
         let mut fw = boot(Gates::of(card, seed, MAC), BUILD_ID);
         fw.card().forgets_late = true;

@@ -175,7 +175,7 @@ fn is_later(epoch: u16, than: u16) -> bool {
 
 impl Gates {
     pub fn new(seed: u64, mac: u64) -> Self {
-        Self::of(sizes(8, 20, 4), seed, mac)
+        Self::of(sizes(8, 64, 4), seed, mac)
     }
 
     pub fn of(sizes: CardSizes, seed: u64, mac: u64) -> Self {

@@ -40,7 +40,7 @@ fn card(capabilities: u32, seed: u64) -> Unit {
     let card = CardSizes {
         lists: Sizes::new(3, 8, 24, 8, 40),
         capabilities,
-        ..sizes(8, 40, 4)
+        ..sizes(8, 64, 4)
     };
     boot(Gates::of(card, seed, 0x0605_0403_0202), 1)
 }

@@ -1161,7 +1161,7 @@ pub fn offers_are_served_oldest_first() {
 
 #[test]
 pub fn more_handshakes_than_there_is_room_for_are_refused() {
-    let mut fw = boot(Gates::of(sizes(32, 64, 4), 1, mac(0)), 1);
+    let mut fw = boot(Gates::of(sizes(32, 256, 4), 1, mac(0)), 1);
     let DomainId { domain } = call(&mut fw, Command::OpenDomain, Nothing {}).unwrap();
     let open = OpenEndpoint {
         domain,

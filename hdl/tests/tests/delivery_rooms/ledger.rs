@@ -71,8 +71,8 @@ impl Entry {
         };
         let mut said = vec![];
         if e.fills {
-            let place = e.pair << 4 | e.slot;
-            said.push(Said::Written(place | u64::from(failed) << 16));
+            let slot = e.pair << 6 | e.slot;
+            said.push(Said::Written(slot | u64::from(failed) << 16));
         }
         if e.settles {
             said.push(Said::Settle(vec![status]));
@@ -102,7 +102,7 @@ impl Entry {
             said.push(Said::Lost(pack(&[
                 (e.pair, 16),
                 (e.endpoint, 8),
-                (e.slot, 4),
+                (e.slot, 6),
             ])));
         }
         // A put that couldn't be written is refused.
