@@ -259,7 +259,7 @@ macro_rules! ring_setup_layout {
         $apply! {
             /// Data of `RingSet`.
             RingSetup, RingSetupView, 2 words {
-                /// Card address of entry 0, aligned to `RING_ALIGN`.
+                /// Card address of entry 0: a multiple of the ring's size in bytes.
                 base: u64 = 64,
                 /// log2 of the number of entries.
                 log2: u8 = 8,

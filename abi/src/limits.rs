@@ -27,8 +27,8 @@ constants! {
         MIN_RING_LOG2: u8 = 2;
         /// Largest ring, as a power of two. Indices are 16 bits and free running.
         MAX_RING_LOG2: u8 = 14;
-        /// Alignment of rings and of a pair's slots, in bytes.
-        RING_ALIGN: u64 = 64;
+        /// Alignment of a pair's slots, in bytes. A ring is aligned to its size.
+        SLOTS_ALIGN: u64 = 64;
         /// Bits of a card address that are implemented.
         ADDRESS_BITS: u32 = 64;
     }

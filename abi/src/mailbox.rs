@@ -295,7 +295,7 @@ words! {
         /// Id of the protection domain.
         domain: u32,
     }
-    /// Argument of `OpenEndpoint`. Addresses are card addresses aligned to `RING_ALIGN`.
+    /// Argument of `OpenEndpoint`. Addresses are card addresses, each a multiple of its ring's size in bytes.
     OpenEndpoint {
         /// Protection domain whose regions the endpoint may use.
         domain: u32,
@@ -344,7 +344,7 @@ words! {
         endpoint: u32,
         /// Envelopes that the peer may own here: 1 to `MAX_CREDITS`.
         credits: u32,
-        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `RING_ALIGN`.
+        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `SLOTS_ALIGN`.
         slots: u64,
     }
     /// Answer of `OpenPair`, `Connect` and `Accept`; what the peer needs to connect by `ConnectPair`, together with the card's MAC.
@@ -395,7 +395,7 @@ words! {
         endpoint: u32,
         /// Envelopes that the peer may own here: 1 to `MAX_CREDITS`.
         credits: u32,
-        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `RING_ALIGN`.
+        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `SLOTS_ALIGN`.
         slots: u64,
         /// Peer's Ethernet address.
         remote_mac: u64,
@@ -410,7 +410,7 @@ words! {
         endpoint: u32,
         /// Envelopes that the peer may own here: 1 to `MAX_CREDITS`.
         credits: u32,
-        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `RING_ALIGN`.
+        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `SLOTS_ALIGN`.
         slots: u64,
     }
     /// Argument of `Disconnect`.

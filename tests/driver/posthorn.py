@@ -177,7 +177,7 @@ class Endpoint:
         sizes = {"send": (send, work), "list": (receive, work), "completion": (completions, completion), "event": (events, event)}
         bases, arguments = {}, {"completion_owner": value["NO_ENDPOINT"], "job": 0, "pair_sends": 0}
         for ring, (size, entry_bytes) in sizes.items():
-            bases[ring] = card.platform.allocate(size * entry_bytes, value["RING_ALIGN"])
+            bases[ring] = card.platform.allocate(size * entry_bytes, size * entry_bytes)
             arguments |= {f"{ring}_log2": size.bit_length() - 1, f"{ring}_base": bases[ring]}
         for queue in ("completion", "event"):
             size, entry_bytes = sizes[queue]
@@ -287,7 +287,7 @@ class Pair:
         """Opens the pair; returns what the other end has to be told."""
         value, card = self.card.book.value, self.card
         credits = value["DEFAULT_CREDITS"] if credits is None else credits
-        slots = card.platform.allocate(credits * value["EAGER_MAX"], value["RING_ALIGN"])
+        slots = card.platform.allocate(credits * value["EAGER_MAX"], value["SLOTS_ALIGN"])
         answer = await card.command("OpenPair", endpoint=self.endpoint.id, credits=credits, slots=slots)
         self.id, self.sends = answer["pair"], answer["sends"]
         self.place = card.place(self.id)
@@ -309,7 +309,7 @@ class Pair:
         """Opens the pair by `Accept` or `Connect`: the cards connect it, and an event says how that ended."""
         value, card = self.card.book.value, self.card
         credits = value["DEFAULT_CREDITS"] if credits is None else credits
-        slots = card.platform.allocate(credits * value["EAGER_MAX"], value["RING_ALIGN"])
+        slots = card.platform.allocate(credits * value["EAGER_MAX"], value["SLOTS_ALIGN"])
         answer = await card.command(command, endpoint=self.endpoint.id, credits=credits, slots=slots, **arguments)
         self.id = answer["pair"]
         self.place = card.place(self.id)

@@ -8,6 +8,7 @@ use abi::event::EVENT_BYTES;
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2};
 use abi::mailbox::{NO_ENDPOINT, OpenEndpoint, object_id};
 use abi::request::REQUEST_BYTES;
+use abi::ring::ring_bytes;
 
 /// What an endpoint is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +118,8 @@ pub(crate) fn rings(open: &OpenEndpoint) -> Result<Rings, Refusal> {
         if !(MIN_RING_LOG2..=MAX_RING_LOG2).contains(&log2) {
             return Err(Refusal::argument(position));
         }
-        if !is_aligned_range(base, (entry_bytes as u64) << log2) {
+        let bytes = ring_bytes(log2, entry_bytes);
+        if !is_aligned_range(base, bytes, bytes) {
             return Err(Refusal::argument(position + 1));
         }
         let setup = RingSetup {

@@ -5,10 +5,11 @@ use crate::gates::{Gates, Refusal, Unit, Wire, answer, boot, call, give, pass, s
 use abi::capability::{
     CAPABILITY_GRANTS, CAPABILITY_RULES, CAPABILITY_SENDERS, CAPABILITY_SHARED_COMPLETIONS,
 };
+use abi::completion::COMPLETION_BYTES;
 use abi::control::{
     Counter, Operation, PairCounter, RING_COMPLETION, key_index, key_tag, ring_of_index,
 };
-use abi::event::{self, Cause as EventCause};
+use abi::event::{self, Cause as EventCause, EVENT_BYTES};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
@@ -17,6 +18,8 @@ use abi::mailbox::{
     PairStatus, RegionKey, RegisterRegion, Reserve, SetShutOut, ShutOut, Words, id_index,
 };
 use abi::register::MAILBOX_WORDS;
+use abi::request::REQUEST_BYTES;
+use abi::ring::ring_bytes;
 use abi::status::{MailboxStatus, Status};
 use abi::times::{SHUT_OUT_LIMIT, SHUT_OUT_TICKS};
 use abi::wire::{ETHERTYPE_FIELD, FrameHeader, FrameType, VERSION};
@@ -231,6 +234,43 @@ fn each_ring_is_checked_and_the_refusal_names_the_argument() {
     let stranger = OpenEndpoint { domain: 7, ..good };
     let refused = call::<_, EndpointId>(&mut fw, Command::OpenEndpoint, stranger);
     promise_eq!(refused, Err((MailboxStatus::NotFound, 0)));
+}
+
+#[test]
+fn a_ring_that_is_aligned_to_half_of_its_size_is_refused_and_nothing_is_left_behind() {
+    let mut fw = firmware();
+    let domain = domain(&mut fw);
+    let good = rings(domain);
+    let halves = [
+        (2, good.send_log2, REQUEST_BYTES),
+        (4, good.list_log2, REQUEST_BYTES),
+        (6, good.completion_log2, COMPLETION_BYTES),
+        (8, good.event_log2, EVENT_BYTES),
+    ];
+    fw.card().log.clear();
+    for (position, log2, entry_bytes) in halves {
+        let half = ring_bytes(log2 as u8, entry_bytes) / 2;
+        let mut open = good;
+        match position {
+            2 => open.send_base += half,
+            4 => open.list_base += half,
+            6 => open.completion_base += half,
+            _ => open.event_base += half,
+        }
+        let refused = call::<_, EndpointId>(&mut fw, Command::OpenEndpoint, open);
+        promise_eq!(refused, Err((MailboxStatus::InvalidArgument, position)));
+    }
+    promise_eq!(fw.card().log, [], "a refusal reached the gates");
+    // The endpoint gets the place and the epoch that it would have had, and holds the domain alone.
+    let opened: EndpointId = call(&mut fw, Command::OpenEndpoint, good).unwrap();
+    promise_eq!(opened, endpoint(&mut firmware()));
+    let close = CloseEndpoint {
+        endpoint: opened.endpoint,
+    };
+    let closed = call::<_, Nothing>(&mut fw, Command::CloseEndpoint, close);
+    promise_eq!(closed, Ok(Nothing {}));
+    let closed = call::<_, Nothing>(&mut fw, Command::CloseDomain, DomainId { domain });
+    promise_eq!(closed, Ok(Nothing {}));
 }
 
 #[test]

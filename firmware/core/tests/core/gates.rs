@@ -5,17 +5,20 @@
 //! ```
 
 use crate::breaks::{self, promise, promise_eq};
+use abi::completion::COMPLETION_BYTES;
 use abi::control::{
     AccessReport, COVER_PAIR, COVER_REGION, CardSetup, DATA_WORDS, EndpointSetup, EventSetup,
     FenceSetup, GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, MatchSetup, MintSetup,
-    Operation, PairReport, PairSetup, PermissionSetup, RING_BITS, RING_EVENT, RegionSetup,
-    RingSetup, RuleSetup, shared_grants,
+    Operation, PairReport, PairSetup, PermissionSetup, RING_BITS, RING_COMPLETION, RING_EVENT,
+    RegionSetup, RingSetup, RuleSetup, shared_grants,
 };
-use abi::event::{Cause as EventCause, NO_PAIR};
+use abi::event::{Cause as EventCause, EVENT_BYTES, NO_PAIR};
 use abi::key::remote_key_index;
-use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
+use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, SLOTS_ALIGN};
 use abi::mailbox::{PairState, PeerState, Words};
 use abi::register::MAILBOX_WORDS;
+use abi::request::REQUEST_BYTES;
+use abi::ring::ring_bytes;
 use abi::status::MailboxStatus;
 use abi::times::{RETRY_LIMIT_MOST, TIMEOUT_LOG2_LEAST, TIMEOUT_LOG2_MOST};
 use abi::wire::{FrameHeader, FrameType, HEADER_BYTES};
@@ -365,11 +368,14 @@ impl Gates {
                     "ring of a live endpoint"
                 );
                 promise!((MIN_RING_LOG2..=MAX_RING_LOG2).contains(&ring.log2));
-                promise!(ring.base.is_multiple_of(RING_ALIGN));
-                promise!(
-                    ring.base.checked_add(64 << ring.log2).is_some()
-                        || index & ((1 << RING_BITS) - 1) == RING_EVENT
-                );
+                let entry_bytes = match index & ((1 << RING_BITS) - 1) {
+                    RING_EVENT => EVENT_BYTES,
+                    RING_COMPLETION => COMPLETION_BYTES,
+                    _ => REQUEST_BYTES,
+                };
+                let bytes = ring_bytes(ring.log2, entry_bytes);
+                promise!(ring.base.is_multiple_of(bytes));
+                promise!(ring.base.checked_add(bytes).is_some());
             }
             Operation::EndpointSet => {
                 endpoint_exists(index);
@@ -413,7 +419,7 @@ impl Gates {
                 if is_later(setup.epoch, *last) {
                     *last = setup.epoch;
                 }
-                promise!(setup.slots.is_multiple_of(RING_ALIGN));
+                promise!(setup.slots.is_multiple_of(SLOTS_ALIGN));
                 check_times(&setup);
                 promise!((1..=16).contains(&setup.local_credits));
                 promise!((1..=16).contains(&setup.remote_credits));
