@@ -29,6 +29,9 @@ constants! {
         MAX_RING_LOG2: u8 = 14;
         /// Alignment of a pair's slots, in bytes. A ring is aligned to its size.
         SLOTS_ALIGN: u64 = 64;
+        /// The only address space that there is: the card's flat addresses of host memory. Who gives the card an address says in which space it is, and the firmware
+        /// refuses any other.
+        FLAT_SPACE: u8 = 0;
         /// Bits of a card address that are implemented.
         ADDRESS_BITS: u32 = 64;
     }

@@ -325,6 +325,8 @@ words! {
         /// Sends that the card is to hold of each of its pairs: a power of two up to `MAX_SENDS`, or 0 for as many as all pairs can have. A pair gets the
         /// longest run up to it that can be had when it is opened, and never less than with 0; `sends` of its answer says how many.
         pair_sends: u32,
+        /// Address space of its rings, and of the slots of its pairs: `FLAT_SPACE`.
+        space: u32,
     }
     /// Answer of `OpenEndpoint`.
     EndpointId {
@@ -681,6 +683,8 @@ words! {
         address: u64,
         /// Length in bytes, not 0.
         length: u64,
+        /// Address space of the region: `FLAT_SPACE`.
+        space: u32,
     }
     /// Answer of `RegisterRegion`, argument of `DeregisterRegion`.
     RegionKey {

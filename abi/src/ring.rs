@@ -17,8 +17,8 @@ pub const fn phase(index: u16, log2: u8) -> u8 {
 }
 
 /// Bytes of a ring of `1 << log2` entries of `entry_bytes` bytes, a power of two. Its card address is a multiple of them, so that base and entry are joined and not added.
-pub const fn ring_bytes(log2: u8, entry_bytes: usize) -> u64 {
-    (entry_bytes as u64) << log2
+pub const fn ring_bytes(log2: u8, entry_bytes: usize) -> u32 {
+    (entry_bytes as u32) << log2
 }
 
 /// Bit of the last word of an entry of a queue that is its phase.
@@ -93,10 +93,9 @@ mod tests {
         for bytes in [REQUEST_BYTES, COMPLETION_BYTES, EVENT_BYTES] {
             assert!(bytes.is_power_of_two());
             for log2 in MIN_RING_LOG2..=MAX_RING_LOG2 {
-                let base = 5 * ring_bytes(log2, bytes);
-                let last = (1 << log2) - 1;
-                let end = entry_address(base, last, log2, bytes) + bytes as u64;
-                assert_eq!(end, base + ring_bytes(log2, bytes));
+                let size = u64::from(ring_bytes(log2, bytes));
+                let last = entry_address(5 * size, (1 << log2) - 1, log2, bytes);
+                assert_eq!(last + bytes as u64, 6 * size);
             }
         }
     }

@@ -105,9 +105,9 @@ class Card:
 
     async def register(self, domain, address, length, *rights):
         """Registers memory and returns its key."""
-        rights = sum(self.book.value[right] for right in rights)
-        answer = await self.command("RegisterRegion", domain=domain, rights=rights, address=address, length=length)
-        return answer["key"]
+        region = {"domain": domain, "address": address, "length": length, "space": self.book.value["FLAT_SPACE"]}
+        region["rights"] = sum(self.book.value[right] for right in rights)
+        return (await self.command("RegisterRegion", **region))["key"]
 
     async def counter(self, name):
         """A counter of the card."""
@@ -175,7 +175,7 @@ class Endpoint:
         card, value, layout = self.card, self.card.book.value, self.card.book.layout
         work, completion, event = value["REQUEST_BYTES"], value["COMPLETION_BYTES"], value["EVENT_BYTES"]
         sizes = {"send": (send, work), "list": (receive, work), "completion": (completions, completion), "event": (events, event)}
-        bases, arguments = {}, {"completion_owner": value["NO_ENDPOINT"], "job": 0, "pair_sends": 0}
+        bases, arguments = {}, {"completion_owner": value["NO_ENDPOINT"], "job": 0, "pair_sends": 0, "space": value["FLAT_SPACE"]}
         for ring, (size, entry_bytes) in sizes.items():
             bases[ring] = card.platform.allocate(size * entry_bytes, size * entry_bytes)
             arguments |= {f"{ring}_log2": size.bit_length() - 1, f"{ring}_base": bases[ring]}

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use abi::completion::{COMPLETION_BYTES, Completion, words_written};
 use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
 use abi::event::{EVENT_BYTES, Event};
-use abi::limits::{EAGER_MAX, SLOTS_ALIGN};
+use abi::limits::{EAGER_MAX, FLAT_SPACE, SLOTS_ALIGN};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, CounterId, CounterValue, DomainId, EndpointId, Identity,
     NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairStatus, RegionKey,
@@ -230,6 +230,7 @@ impl RawHost {
             rights: u32::from(rights),
             address,
             length,
+            space: FLAT_SPACE.into(),
         };
         let key: Result<RegionKey, _> = self.command(Command::RegisterRegion, &region);
         key.expect("a region").key
@@ -386,6 +387,7 @@ impl<'a> RawEndpoint<'a> {
                     completion_owner: completion_owner.map_or(NO_ENDPOINT, |owner| owner.id),
                     job: 0,
                     pair_sends: 0,
+                    space: FLAT_SPACE.into(),
                 },
             )
             .expect("an endpoint");

@@ -1,6 +1,6 @@
 //! Refusals, and the checks that arguments of several commands share.
 
-use abi::limits::{EAGER_MAX, MAX_CREDITS, SLOTS_ALIGN};
+use abi::limits::{EAGER_MAX, FLAT_SPACE, MAX_CREDITS, SLOTS_ALIGN};
 use abi::status::MailboxStatus;
 
 /// A command that is refused.
@@ -52,15 +52,23 @@ pub(crate) fn mac(value: u64, position: u32) -> Result<u64, Refusal> {
     }
 }
 
+/// An address space that there is.
+pub(crate) fn space(value: u32, position: u32) -> Result<u8, Refusal> {
+    match value == u32::from(FLAT_SPACE) {
+        true => Ok(FLAT_SPACE),
+        false => Err(Refusal::argument(position)),
+    }
+}
+
 /// Slots of a pair.
 pub(crate) fn slots(address: u64, credits: u8, position: u32) -> Result<u64, Refusal> {
-    match is_aligned_range(address, u64::from(credits) * EAGER_MAX as u64, SLOTS_ALIGN) {
+    match is_aligned_range(address, u64::from(credits) * EAGER_MAX as u64) {
         true => Ok(address),
         false => Err(Refusal::argument(position)),
     }
 }
 
-/// Whether `length` bytes from `address` on are a range that doesn't wrap, and `address` is a multiple of `alignment`, a power of two.
-pub(crate) const fn is_aligned_range(address: u64, length: u64, alignment: u64) -> bool {
-    address & (alignment - 1) == 0 && address.checked_add(length).is_some()
+/// Whether `length` bytes from `address` on are an aligned range that doesn't wrap.
+const fn is_aligned_range(address: u64, length: u64) -> bool {
+    address.is_multiple_of(SLOTS_ALIGN) && address.checked_add(length).is_some()
 }

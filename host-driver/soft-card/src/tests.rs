@@ -2,7 +2,7 @@
 
 use crate::fabric::{SoftFabric, SoftOptions};
 use abi::event::{Cause, EVENT_BYTES, Event};
-use abi::limits::EAGER_MAX;
+use abi::limits::{EAGER_MAX, FLAT_SPACE};
 use abi::mailbox::{
     Accept, Command, Connect, Disconnect, DomainId, EndpointId, Nothing, OpenEndpoint, Pair,
     PairId, PairState, PairStatus, Words, id_index,
@@ -79,6 +79,7 @@ impl<'a> Side<'a> {
             completion_owner: abi::mailbox::NO_ENDPOINT,
             job: 0,
             pair_sends: 0,
+            space: FLAT_SPACE.into(),
         };
         self.endpoint = self.command(Command::OpenEndpoint, open).unwrap();
     }

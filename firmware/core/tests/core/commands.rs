@@ -10,7 +10,7 @@ use abi::control::{
     Counter, Operation, PairCounter, RING_COMPLETION, key_index, key_tag, ring_of_index,
 };
 use abi::event::{self, Cause as EventCause, EVENT_BYTES};
-use abi::limits::EAGER_MAX;
+use abi::limits::{EAGER_MAX, FLAT_SPACE};
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
     ConnectReason, CounterId, CounterValue, Disconnect, DomainId, EndpointId, Identity,
@@ -71,6 +71,7 @@ pub fn rings(domain: u32) -> OpenEndpoint {
         completion_owner: NO_ENDPOINT,
         job: 0,
         pair_sends: 0,
+        space: FLAT_SPACE.into(),
     }
 }
 
@@ -224,6 +225,14 @@ fn each_ring_is_checked_and_the_refusal_names_the_argument() {
                 ..good
             },
         ),
+        (12, OpenEndpoint { space: 1, ..good }),
+        (
+            12,
+            OpenEndpoint {
+                space: 0x100,
+                ..good
+            },
+        ),
     ];
     fw.card().log.clear();
     for (position, open) in broken {
@@ -249,7 +258,7 @@ fn a_ring_that_is_aligned_to_half_of_its_size_is_refused_and_nothing_is_left_beh
     ];
     fw.card().log.clear();
     for (position, log2, entry_bytes) in halves {
-        let half = ring_bytes(log2 as u8, entry_bytes) / 2;
+        let half = u64::from(ring_bytes(log2 as u8, entry_bytes) / 2);
         let mut open = good;
         match position {
             2 => open.send_base += half,
@@ -420,6 +429,7 @@ fn a_domain_is_closed_only_when_nothing_uses_it() {
         rights: 3,
         address: 0x5000,
         length: 1,
+        space: FLAT_SPACE.into(),
     };
     let key: RegionKey = call(&mut fw, Command::RegisterRegion, region).unwrap();
     let busy = Err((MailboxStatus::Busy, 0));
@@ -628,6 +638,7 @@ fn regions_that_wrap_or_ask_for_unknown_rights_are_refused() {
         rights: 1,
         address: 0x1003,
         length: 17,
+        space: FLAT_SPACE.into(),
     };
     let broken = [
         (1, RegisterRegion { rights: 0, ..good }),
@@ -640,6 +651,14 @@ fn regions_that_wrap_or_ask_for_unknown_rights_are_refused() {
             },
         ),
         (3, RegisterRegion { length: 0, ..good }),
+        (4, RegisterRegion { space: 1, ..good }),
+        (
+            4,
+            RegisterRegion {
+                space: 0x100,
+                ..good
+            },
+        ),
         (
             3,
             RegisterRegion {
@@ -673,6 +692,7 @@ fn the_key_of_a_forgotten_region_names_nothing() {
         rights: 3,
         address: 0,
         length: 64,
+        space: FLAT_SPACE.into(),
     };
     let old: RegionKey = call(&mut fw, Command::RegisterRegion, register).unwrap();
     let _: Nothing = call(&mut fw, Command::DeregisterRegion, old).unwrap();
@@ -694,6 +714,7 @@ fn keys(seed: u64, count: usize) -> Vec<u32> {
         rights: 3,
         address: 0,
         length: 64,
+        space: FLAT_SPACE.into(),
     };
     let mut key = || {
         let region: RegionKey = call(&mut fw, Command::RegisterRegion, register).unwrap();
@@ -992,6 +1013,7 @@ pub fn an_answer_that_came_late_is_late_though_nobody_looked_before() {
         rights: 3,
         address: 64,
         length: 64,
+        space: FLAT_SPACE.into(),
     };
     let answered_at = fw.card().now + CONTROL_TIMEOUT;
     (fw.card().silent_until, fw.card().forgets) = (answered_at, 1);
@@ -1014,6 +1036,7 @@ pub fn a_region_is_cleared_until_the_gates_answer_in_time_and_its_place_stays_ta
             rights: 3,
             address: 64,
             length: 64,
+            space: FLAT_SPACE.into(),
         };
         let late = (MailboxStatus::HardwareTimeout, 0);
         if registers {
@@ -1141,6 +1164,7 @@ pub fn an_endpoint_or_a_region_that_was_set_late_is_forgotten() {
             rights: 3,
             address: 64,
             length: 64,
+            space: FLAT_SPACE.into(),
         };
         let late = call::<_, RegionKey>(&mut fw, Command::RegisterRegion, register);
         promise_eq!(late, Err((MailboxStatus::HardwareTimeout, 0)));

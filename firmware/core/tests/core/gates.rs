@@ -14,7 +14,7 @@ use abi::control::{
 };
 use abi::event::{Cause as EventCause, EVENT_BYTES, NO_PAIR};
 use abi::key::remote_key_index;
-use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, SLOTS_ALIGN};
+use abi::limits::{FLAT_SPACE, MAX_RING_LOG2, MIN_RING_LOG2, SLOTS_ALIGN};
 use abi::mailbox::{PairState, PeerState, Words};
 use abi::register::MAILBOX_WORDS;
 use abi::request::REQUEST_BYTES;
@@ -374,8 +374,8 @@ impl Gates {
                     _ => REQUEST_BYTES,
                 };
                 let bytes = ring_bytes(ring.log2, entry_bytes);
-                promise!(ring.base.is_multiple_of(bytes));
-                promise!(ring.base.checked_add(bytes).is_some());
+                promise!(ring.base.is_multiple_of(bytes.into()));
+                promise_eq!(ring.space, FLAT_SPACE);
             }
             Operation::EndpointSet => {
                 endpoint_exists(index);
@@ -420,6 +420,7 @@ impl Gates {
                     *last = setup.epoch;
                 }
                 promise!(setup.slots.is_multiple_of(SLOTS_ALIGN));
+                promise_eq!(setup.space, FLAT_SPACE);
                 check_times(&setup);
                 promise!((1..=16).contains(&setup.local_credits));
                 promise!((1..=16).contains(&setup.remote_credits));
@@ -481,6 +482,7 @@ impl Gates {
                 promise!(u32::from(index) < sizes.regions);
                 let region = RegionSetup::from_words(&words(data));
                 promise!(region.length > 0 && region.base.checked_add(region.length).is_some());
+                promise_eq!(region.space, FLAT_SPACE);
                 promise!(
                     self.regions.insert(index, region).is_none(),
                     "region set twice"
