@@ -31,7 +31,7 @@ pub const fn is_written(last_word: u64, index: u16, log2: u8) -> bool {
 
 /// Card address of the entry that index `index` names, of a ring at `base`, a multiple of its [`ring_bytes`], with entries of `bytes` bytes.
 pub const fn entry_address(base: u64, index: u16, log2: u8, bytes: usize) -> u64 {
-    base | entry(index, log2) as u64 * bytes as u64
+    base | (entry(index, log2) as u64 * bytes as u64)
 }
 
 /// An entry of a queue that the card writes: its last words, the one with the phase last.
