@@ -259,12 +259,14 @@ macro_rules! ring_setup_layout {
         $apply! {
             /// Data of `RingSet`.
             RingSetup, RingSetupView, 2 words {
-                /// Card address of entry 0, aligned to `RING_ALIGN`.
+                /// Card address of entry 0: a multiple of the ring's size in bytes.
                 base: u64 = 64,
                 /// log2 of the number of entries.
                 log2: u8 = 8,
+                /// Address space of `base`: [`FLAT_SPACE`](crate::limits::FLAT_SPACE).
+                space: u8 = 8,
                 /// Zero.
-                reserved0: u64 = 56,
+                reserved0: u64 = 48,
             }
         }
     };
@@ -322,14 +324,16 @@ macro_rules! pair_setup_layout {
                 /// Card address of the pair's slots.
                 slots: u64 = 64,
                 /// Log2 of the length of that run: 1 to that of `MAX_SENDS`.
-                sends_log2: u8 = 8,
+                sends_log2: u8 = 3,
+                /// Log2 of the cycles without acknowledgement after which the pair goes back to its first unacknowledged send, up to 31; 0 never. They double with each
+                /// time that it has gone back for want of one, up to four times as many.
+                timeout_log2: u8 = 5,
+                /// Address space of `slots`: [`FLAT_SPACE`](crate::limits::FLAT_SPACE).
+                space: u8 = 8,
                 /// An acknowledgement waits for a frame of its pair that can carry it until so many credits wait with it; 0: it doesn't wait.
                 acknowledge_credits: u8 = 8,
                 /// And so many cycles at most; 0: it doesn't wait.
                 acknowledge_delay: u16 = 16,
-                /// Log2 of the cycles without acknowledgement after which the pair goes back to its first unacknowledged send, up to 31; 0 never. They double with each
-                /// time that it has gone back for want of one, up to four times as many.
-                timeout_log2: u8 = 8,
                 /// Times that the pair goes back before it fails with `PeerFailed`, up to 15.
                 retry_limit: u8 = 8,
                 /// Zero.
@@ -424,8 +428,10 @@ macro_rules! region_setup_layout {
                 domain: u8 = 8,
                 /// `RIGHT_*`.
                 rights: u8 = 8,
+                /// Address space of `base`: [`FLAT_SPACE`](crate::limits::FLAT_SPACE).
+                space: u8 = 8,
                 /// Zero.
-                reserved1: u16 = 16,
+                reserved1: u8 = 8,
             }
         }
     };

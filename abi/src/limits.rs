@@ -31,8 +31,11 @@ constants! {
         MIN_RING_LOG2: u8 = 2;
         /// Largest ring, as a power of two. Indices are 16 bits and free running.
         MAX_RING_LOG2: u8 = 14;
-        /// Alignment of rings and of a pair's slots, in bytes.
-        RING_ALIGN: u64 = 64;
+        /// Alignment of a pair's slots, in bytes. A ring is aligned to its size.
+        SLOTS_ALIGN: u64 = 64;
+        /// The only address space that there is: the card's flat addresses of host memory. Who gives the card an address says in which space it is, and the firmware
+        /// refuses any other.
+        FLAT_SPACE: u8 = 0;
         /// Bits of a card address that are implemented.
         ADDRESS_BITS: u32 = 64;
     }

@@ -295,7 +295,7 @@ words! {
         /// Id of the protection domain.
         domain: u32,
     }
-    /// Argument of `OpenEndpoint`. Addresses are card addresses aligned to `RING_ALIGN`.
+    /// Argument of `OpenEndpoint`. Addresses are card addresses, each a multiple of its ring's size in bytes.
     OpenEndpoint {
         /// Protection domain whose regions the endpoint may use.
         domain: u32,
@@ -325,6 +325,8 @@ words! {
         /// Sends that the card is to hold of each of its pairs: a power of two up to `MAX_SENDS`, or 0 for as many as all pairs can have. A pair gets the
         /// longest run up to it that can be had when it is opened, and never less than with 0; `sends` of its answer says how many.
         pair_sends: u32,
+        /// Address space of its rings, and of the slots of its pairs: `FLAT_SPACE`.
+        space: u32,
     }
     /// Answer of `OpenEndpoint`.
     EndpointId {
@@ -344,7 +346,7 @@ words! {
         endpoint: u32,
         /// Envelopes that the peer may own here: 1 to `MAX_CREDITS`.
         credits: u32,
-        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `RING_ALIGN`.
+        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `SLOTS_ALIGN`.
         slots: u64,
     }
     /// Answer of `OpenPair`, `Connect` and `Accept`; what the peer needs to connect by `ConnectPair`, together with the card's MAC.
@@ -395,7 +397,7 @@ words! {
         endpoint: u32,
         /// Envelopes that the peer may own here: 1 to `MAX_CREDITS`.
         credits: u32,
-        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `RING_ALIGN`.
+        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `SLOTS_ALIGN`.
         slots: u64,
         /// Peer's Ethernet address.
         remote_mac: u64,
@@ -410,7 +412,7 @@ words! {
         endpoint: u32,
         /// Envelopes that the peer may own here: 1 to `MAX_CREDITS`.
         credits: u32,
-        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `RING_ALIGN`.
+        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `SLOTS_ALIGN`.
         slots: u64,
     }
     /// Argument of `Disconnect`.
@@ -681,6 +683,8 @@ words! {
         address: u64,
         /// Length in bytes, not 0.
         length: u64,
+        /// Address space of the region: `FLAT_SPACE`.
+        space: u32,
     }
     /// Answer of `RegisterRegion`, argument of `DeregisterRegion`.
     RegionKey {

@@ -16,6 +16,11 @@ pub const fn phase(index: u16, log2: u8) -> u8 {
     ((index >> log2) & 1) as u8 ^ 1
 }
 
+/// Bytes of a ring of `1 << log2` entries of `entry_bytes` bytes, a power of two. Its card address is a multiple of them, so that base and entry are joined and not added.
+pub const fn ring_bytes(log2: u8, entry_bytes: usize) -> u32 {
+    (entry_bytes as u32) << log2
+}
+
 /// Bit of the last word of an entry of a queue that is its phase.
 pub const PHASE_BIT: u32 = 63;
 
@@ -24,9 +29,9 @@ pub const fn is_written(last_word: u64, index: u16, log2: u8) -> bool {
     (last_word >> PHASE_BIT) & 1 == phase(index, log2) as u64
 }
 
-/// Card address of the entry that index `index` names, of a ring at `base` with entries of `bytes` bytes.
+/// Card address of the entry that index `index` names, of a ring at `base`, a multiple of its [`ring_bytes`], with entries of `bytes` bytes.
 pub const fn entry_address(base: u64, index: u16, log2: u8, bytes: usize) -> u64 {
-    base.wrapping_add(entry(index, log2) as u64 * bytes as u64)
+    base | (entry(index, log2) as u64 * bytes as u64)
 }
 
 /// An entry of a queue that the card writes: its last words, the one with the phase last.
@@ -57,8 +62,10 @@ pub(crate) fn words_from<E: QueueEntry, const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::completion::Completion;
-    use crate::event::Event;
+    use crate::completion::{COMPLETION_BYTES, Completion};
+    use crate::event::{EVENT_BYTES, Event};
+    use crate::limits::{MAX_RING_LOG2, MIN_RING_LOG2};
+    use crate::request::REQUEST_BYTES;
 
     #[test]
     fn the_phase_is_the_last_bit_of_either_entry() {
@@ -79,5 +86,17 @@ mod tests {
         assert_eq!((phase(u16::MAX, 2), phase(0, 2)), (0, 1));
         assert_eq!((entry(u16::MAX, 2), entry(0, 2)), (3, 0));
         assert_eq!(entry_address(0x1000, 5, 2, 64), 0x1040);
+    }
+
+    #[test]
+    fn the_entries_of_a_ring_that_is_aligned_to_its_size_are_joined_to_its_base() {
+        for bytes in [REQUEST_BYTES, COMPLETION_BYTES, EVENT_BYTES] {
+            assert!(bytes.is_power_of_two());
+            for log2 in MIN_RING_LOG2..=MAX_RING_LOG2 {
+                let size = u64::from(ring_bytes(log2, bytes));
+                let last = entry_address(5 * size, (1 << log2) - 1, log2, bytes);
+                assert_eq!(last + bytes as u64, 6 * size);
+            }
+        }
     }
 }

@@ -18,7 +18,7 @@ use abi::control::Counter;
 use abi::control::{
     GRANT_SHARED, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE,
 };
-use abi::limits::EAGER_MAX;
+use abi::limits::{EAGER_MAX, FLAT_SPACE};
 use abi::mailbox::{
     Accept, Command, ConnectPair, DomainId, EndpointId, Grant, NO_ENDPOINT, NameGroup, Nothing,
     OpenEndpoint, OpenPair, PairId, RegionKey, RegisterRegion, RemoteKey, WatchPeers, Words,
@@ -163,6 +163,7 @@ fn connected() -> (Card, PairId, u32, u32) {
         completion_owner: NO_ENDPOINT,
         job: 0,
         pair_sends: 0,
+        space: FLAT_SPACE.into(),
     };
     let EndpointId { endpoint, .. } = give(&mut card, Command::OpenEndpoint, &open);
     let open = OpenPair {
@@ -256,6 +257,7 @@ fn registered(card: &mut Card, domain: u32) -> RegionKey {
         rights: rights.into(),
         address: SLOTS,
         length: 64,
+        space: FLAT_SPACE.into(),
     };
     give(card, Command::RegisterRegion, &register)
 }

@@ -441,7 +441,7 @@ streams! {
         /// Length in bytes.
         length: Bits<64>,
     }
-    /// May this memory be accessed: by a process of this host, or by a peer?
+    /// May this memory be accessed: by a process of this host, or by a peer? Whoever asks names a region, and the address space is the region's.
     Access {
         /// The buffer. Of a peer: the rights, the offset from the first byte of the region as `address`, and the length.
         buffer: RegionQuery,
@@ -462,6 +462,8 @@ streams! {
         allowed: Bit,
         /// Card address of the first byte, if it may.
         address: Bits<64>,
+        /// Its address space: the region's.
+        space: Bits<8>,
     }
     /// An access that was allowed and hasn't ended.
     Ticket {

@@ -23,7 +23,7 @@ use crate::ring::{EntryQueue, RequestRing, ring_log2};
 use crate::shared::readable::Held;
 use crate::sync::{CardGuard, CardMutex};
 use crate::transport::{TransportError, Watch};
-use abi::limits::EAGER_MAX;
+use abi::limits::{EAGER_MAX, FLAT_SPACE};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, EndpointId, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair,
     PairId, Words, id_index,
@@ -431,6 +431,7 @@ impl EndpointBuilder {
             completion_owner,
             job: self.job,
             pair_sends: self.pair_sends.into(),
+            space: FLAT_SPACE.into(),
         };
         let rings = [send.memory(), list.memory(), &queue_memory, events.memory()];
         let close = Command::CloseEndpoint;

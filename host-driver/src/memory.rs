@@ -48,7 +48,7 @@ unsafe impl Send for HostMemory {}
 unsafe impl Sync for HostMemory {}
 
 impl HostMemory {
-    /// Gets `length` zeroed bytes. They are aligned so far that rings and slots in them are at
+    /// Gets `length` zeroed bytes. They are aligned so far that rings, to their size, and slots in them are at
     /// the card's address as well.
     pub(crate) fn new(link: &Arc<Link>, length: usize) -> Result<Self, TransportError> {
         Ok(Self {

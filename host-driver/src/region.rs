@@ -16,6 +16,7 @@ use crate::error::CommandError;
 use crate::memory::{HostMemory, Owner};
 use crate::shared::SharedBuffer;
 use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
+use abi::limits::FLAT_SPACE;
 use abi::mailbox::{Command, RegionKey, RegisterRegion};
 use std::fmt;
 use std::ops::{Bound, Deref, DerefMut, RangeBounds};
@@ -129,6 +130,7 @@ impl MemoryRegion {
             rights: rights.into(),
             address: memory.address(),
             length: length as u64,
+            space: FLAT_SPACE.into(),
         };
         let mut commands = domain.device.commands()?;
         let close = Command::DeregisterRegion;

@@ -150,6 +150,7 @@ mod table;
 mod waiting;
 
 // The mailbox finds the rest of the transport's types beside itself, and the errors the buffer.
+use abi::limits::FLAT_SPACE;
 use abi::mailbox::{Command, RegionKey, RegisterRegion};
 use abi::status::MailboxStatus;
 use commands::Release;
@@ -703,6 +704,7 @@ fn open_late_and_release(denies: bool) {
                         rights: 0,
                         address: memory.address(),
                         length: 1,
+                        space: FLAT_SPACE.into(),
                     },
                     Command::DeregisterRegion,
                     &[&memory],

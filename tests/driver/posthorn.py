@@ -105,9 +105,9 @@ class Card:
 
     async def register(self, domain, address, length, *rights):
         """Registers memory and returns its key."""
-        rights = sum(self.book.value[right] for right in rights)
-        answer = await self.command("RegisterRegion", domain=domain, rights=rights, address=address, length=length)
-        return answer["key"]
+        region = {"domain": domain, "address": address, "length": length, "space": self.book.value["FLAT_SPACE"]}
+        region["rights"] = sum(self.book.value[right] for right in rights)
+        return (await self.command("RegisterRegion", **region))["key"]
 
     async def counter(self, name):
         """A counter of the card."""
@@ -175,9 +175,9 @@ class Endpoint:
         card, value, layout = self.card, self.card.book.value, self.card.book.layout
         work, completion, event = value["REQUEST_BYTES"], value["COMPLETION_BYTES"], value["EVENT_BYTES"]
         sizes = {"send": (send, work), "list": (receive, work), "completion": (completions, completion), "event": (events, event)}
-        bases, arguments = {}, {"completion_owner": value["NO_ENDPOINT"], "job": 0, "pair_sends": 0}
+        bases, arguments = {}, {"completion_owner": value["NO_ENDPOINT"], "job": 0, "pair_sends": 0, "space": value["FLAT_SPACE"]}
         for ring, (size, entry_bytes) in sizes.items():
-            bases[ring] = card.platform.allocate(size * entry_bytes, value["RING_ALIGN"])
+            bases[ring] = card.platform.allocate(size * entry_bytes, size * entry_bytes)
             arguments |= {f"{ring}_log2": size.bit_length() - 1, f"{ring}_base": bases[ring]}
         for queue in ("completion", "event"):
             size, entry_bytes = sizes[queue]
@@ -287,7 +287,7 @@ class Pair:
         """Opens the pair; returns what the other end has to be told."""
         value, card = self.card.book.value, self.card
         credits = value["DEFAULT_CREDITS"] if credits is None else credits
-        slots = card.platform.allocate(credits * value["EAGER_MAX"], value["RING_ALIGN"])
+        slots = card.platform.allocate(credits * value["EAGER_MAX"], value["SLOTS_ALIGN"])
         answer = await card.command("OpenPair", endpoint=self.endpoint.id, credits=credits, slots=slots)
         self.id, self.sends = answer["pair"], answer["sends"]
         self.place = card.place(self.id)
@@ -309,7 +309,7 @@ class Pair:
         """Opens the pair by `Accept` or `Connect`: the cards connect it, and an event says how that ended."""
         value, card = self.card.book.value, self.card
         credits = value["DEFAULT_CREDITS"] if credits is None else credits
-        slots = card.platform.allocate(credits * value["EAGER_MAX"], value["RING_ALIGN"])
+        slots = card.platform.allocate(credits * value["EAGER_MAX"], value["SLOTS_ALIGN"])
         answer = await card.command(command, endpoint=self.endpoint.id, credits=credits, slots=slots, **arguments)
         self.id = answer["pair"]
         self.place = card.place(self.id)

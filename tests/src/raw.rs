@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use abi::completion::{COMPLETION_BYTES, Completion, words_written};
 use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
 use abi::event::{EVENT_BYTES, Event};
-use abi::limits::{EAGER_MAX, RING_ALIGN};
+use abi::limits::{EAGER_MAX, FLAT_SPACE, SLOTS_ALIGN};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, CounterId, CounterValue, DomainId, EndpointId, Identity,
     NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairStatus, RegionKey,
@@ -37,7 +37,7 @@ const PAGE_WORDS: usize = 512;
 #[repr(align(4096))]
 struct Page([AtomicU64; PAGE_WORDS]);
 
-const _: () = assert!((align_of::<Page>() as u64).is_multiple_of(RING_ALIGN));
+const _: () = assert!((align_of::<Page>() as u64).is_multiple_of(SLOTS_ALIGN));
 const _: () = assert!(align_of::<Page>() == size_of::<Page>());
 
 /// Memory that the card may access for as long as this lives. The host accesses it atomically only,
@@ -230,6 +230,7 @@ impl RawHost {
             rights: u32::from(rights),
             address,
             length,
+            space: FLAT_SPACE.into(),
         };
         let key: Result<RegionKey, _> = self.command(Command::RegisterRegion, &region);
         key.expect("a region").key
@@ -386,6 +387,7 @@ impl<'a> RawEndpoint<'a> {
                     completion_owner: completion_owner.map_or(NO_ENDPOINT, |owner| owner.id),
                     job: 0,
                     pair_sends: 0,
+                    space: FLAT_SPACE.into(),
                 },
             )
             .expect("an endpoint");

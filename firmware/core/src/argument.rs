@@ -1,6 +1,6 @@
 //! Refusals, and the checks that arguments of several commands share.
 
-use abi::limits::{EAGER_MAX, MAX_CREDITS, RING_ALIGN};
+use abi::limits::{EAGER_MAX, FLAT_SPACE, MAX_CREDITS, SLOTS_ALIGN};
 use abi::status::MailboxStatus;
 
 /// A command that is refused.
@@ -52,6 +52,14 @@ pub(crate) fn mac(value: u64, position: u32) -> Result<u64, Refusal> {
     }
 }
 
+/// An address space that there is.
+pub(crate) fn space(value: u32, position: u32) -> Result<u8, Refusal> {
+    match value == u32::from(FLAT_SPACE) {
+        true => Ok(FLAT_SPACE),
+        false => Err(Refusal::argument(position)),
+    }
+}
+
 /// Slots of a pair.
 pub(crate) fn slots(address: u64, credits: u8, position: u32) -> Result<u64, Refusal> {
     match is_aligned_range(address, u64::from(credits) * EAGER_MAX as u64) {
@@ -61,6 +69,6 @@ pub(crate) fn slots(address: u64, credits: u8, position: u32) -> Result<u64, Ref
 }
 
 /// Whether `length` bytes from `address` on are an aligned range that doesn't wrap.
-pub(crate) const fn is_aligned_range(address: u64, length: u64) -> bool {
-    address.is_multiple_of(RING_ALIGN) && address.checked_add(length).is_some()
+const fn is_aligned_range(address: u64, length: u64) -> bool {
+    address.is_multiple_of(SLOTS_ALIGN) && address.checked_add(length).is_some()
 }

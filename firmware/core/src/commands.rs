@@ -3,7 +3,9 @@
 //! Arguments are checked before anything is changed, and a refusal changes nothing. What needs the gates becomes the host's [`Job`]; its answer
 //! comes when they have done it, or when they have answered nothing for [`CONTROL_TIMEOUT`](crate::CONTROL_TIMEOUT) cycles.
 
-use crate::argument::{BUSY, NOT_CONNECTED, NOT_FOUND, Refusal, credits, mac, narrow, slots};
+use crate::argument::{
+    BUSY, NOT_CONNECTED, NOT_FOUND, Refusal, credits, mac, narrow, slots, space,
+};
 use crate::bits::PairBits;
 use crate::card::{Break, Card};
 use crate::connection::{Cause, State};
@@ -951,6 +953,7 @@ impl<C: Card> Firmware<C> {
         if register.length == 0 || register.address.checked_add(register.length).is_none() {
             return Err(Refusal::argument(3));
         }
+        let space = space(register.space, 4)?;
         let free = |region: &Region| region.state == RegionState::Free;
         let fresh = Region::default();
         let index = table::free(&mut self.regions, self.sizes.regions, fresh, free)?;
@@ -963,6 +966,7 @@ impl<C: Card> Firmware<C> {
             tag,
             domain,
             rights,
+            space,
             ..RegionSetup::default()
         };
         Ok(Outcome::Later(Job::RegisterRegion { index, setup }))

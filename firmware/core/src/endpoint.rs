@@ -1,6 +1,6 @@
 //! Endpoints: what is kept of each, and the checks on its rings.
 
-use crate::argument::{Refusal, is_aligned_range, narrow};
+use crate::argument::{Refusal, narrow, space};
 use crate::watch::Watch;
 use abi::completion::COMPLETION_BYTES;
 use abi::control::{RING_COMPLETION, RING_EVENT, RING_LIST, RING_SEND, RingSetup};
@@ -8,6 +8,7 @@ use abi::event::EVENT_BYTES;
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2};
 use abi::mailbox::{NO_ENDPOINT, OpenEndpoint, object_id};
 use abi::request::REQUEST_BYTES;
+use abi::ring::ring_bytes;
 
 /// What an endpoint is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,19 +111,21 @@ pub(crate) type Rings = [Option<(u16, RingSetup)>; 4];
 /// The rings that a host asks for: no completion queue if the endpoint completes on another's.
 ///
 /// # Errors
-/// A refusal that names the size or the address that can't be.
+/// A refusal that names the size, the address or the address space that can't be.
 pub(crate) fn rings(open: &OpenEndpoint) -> Result<Rings, Refusal> {
+    let space = space(open.space, 12)?;
     let ring = |kind, position, log2: u32, base, entry_bytes: usize| {
         let log2: u8 = narrow(log2, position)?;
         if !(MIN_RING_LOG2..=MAX_RING_LOG2).contains(&log2) {
             return Err(Refusal::argument(position));
         }
-        if !is_aligned_range(base, (entry_bytes as u64) << log2) {
+        if base as u32 & (ring_bytes(log2, entry_bytes) - 1) != 0 {
             return Err(Refusal::argument(position + 1));
         }
         let setup = RingSetup {
             base,
             log2,
+            space,
             reserved0: 0,
         };
         Ok(Some((kind, setup)))

@@ -39,7 +39,7 @@ use abi::control::{
     PairSetup, region_key,
 };
 use abi::event;
-use abi::limits::{MAX_ENDPOINTS, MAX_GRANTS, MAX_PAIRS, MAX_REGIONS, MAX_RULES};
+use abi::limits::{FLAT_SPACE, MAX_ENDPOINTS, MAX_GRANTS, MAX_PAIRS, MAX_REGIONS, MAX_RULES};
 use abi::mailbox::{
     AuditKind, FailureCause, NO_CONTEXT, PairState, PeerState, UNDRAINED_READ, UNDRAINED_WRITE,
     Undrained, reason_word, refused_info, undrained_info,
@@ -893,6 +893,8 @@ impl<C: Card> Firmware<C> {
                 false => u16::from(pair.run.first) << self.runs.unit_log2,
             },
             sends_log2: self.runs.unit_log2 + pair.run.log2,
+            // Its endpoint's, which may have no other.
+            space: FLAT_SPACE,
             ..PairSetup::default()
         };
         pair.times.put(&mut setup, pair.credits);

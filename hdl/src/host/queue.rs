@@ -11,7 +11,8 @@
 //!                         └────────────────────────────────────────┘
 //! ```
 //!
-//! Indices are 16 bits, free running, and wrap. The host sees an entry by its phase, maybe before the card
+//! Indices are 16 bits, free running, and wrap. The firmware sees to it that `base` is a multiple of the queue's size in bytes, so that the place
+//! of an entry is joined to it. The host sees an entry by its phase, maybe before the card
 //! sees the write answered, so an index is believed up to `issued` and not only up to `tail`. An interrupt
 //! is raised when `tail` is past the value that the queue was armed with, however long ago that happened:
 //! no entry can slip between looking and arming.
@@ -76,11 +77,15 @@ pub(super) struct Queue {
     seen: Signal<Local, Bit>,
     one: Signal<Local, Bits<16>>,
     slot: Signal<Local, Bits<16>>,
+    /// Bytes of the queue in front of the next entry.
+    offset: Signal<Local, Bits<64>>,
     taken: Signal<Local, Bits<16>>,
     advance: Signal<Local, Bits<16>>,
     believed: Signal<Local, Bit>,
     past: Signal<Local, Bits<16>>,
     lap: Signal<Local, Bits<16>>,
+    #[is(Check::new("a_queue_is_aligned_to_its_size"))]
+    is_aligned: Check,
     #[is(constant(u64::from(bytes.trailing_zeros())))]
     entry_shift: Constant<Bits<8>>,
 }
@@ -97,8 +102,9 @@ impl Queue {
 impl Logic for Queue {
     fn update(&mut self) {
         self.slot.next = self.issued.q.val() & (self.entries.q.val() - 1);
-        self.address.next =
-            self.base_of.q.val() + (bit_cast::<64, 16>(self.slot.val()) << self.entry_shift.val());
+        self.offset.next = bit_cast::<64, 16>(self.slot.val()) << self.entry_shift.val();
+        self.address.next = self.base_of.q.val() | self.offset.val();
+        self.is_aligned.ok.next = !(self.base_of.q.val() & self.offset.val()).any();
         // A fresh queue waits for phase 1; each lap flips it.
         self.lap.next = self.issued.q.val() >> self.log2_of.q.val();
         self.phase.next = !self.lap.val().get_bit(0);

@@ -14,7 +14,8 @@
 //!                        └──────────────────────────────┘
 //! ```
 //!
-//! Indices are 16 bits, free running, and wrap; entry `i` is at `base + 64 * (i mod size)`: the user adds, once for all rings. The entries from `head` to `next` are being read. When
+//! Indices are 16 bits, free running, and wrap; entry `i` is at `base + 64 * (i mod size)`. The firmware sees to it that `base` is a multiple of
+//! `64 * size`, so that the user joins the two, once for all rings. The entries from `head` to `next` are being read. When
 //! one of them can't be, the ring stops with its head there, and what comes of those behind it is discarded. Events
 //! wait here until they are taken; a second overrun before that replaces the first.
 

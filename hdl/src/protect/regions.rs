@@ -50,6 +50,7 @@ struct Region {
     rights: Bits<8>,
     base: Bits<64>,
     length: Bits<64>,
+    space: Bits<8>,
 }
 
 /// A query on its way.
@@ -124,9 +125,10 @@ pub struct Regions {
     added_end: Reg<Bits<65>>,
     query_end: Reg<Bits<65>>,
     region_end: Reg<Bits<65>>,
-    /// Card address of its first byte, and its region's domain.
+    /// Card address of its first byte, and its region's domain and address space.
     located: Reg<Bits<64>>,
     answering_domain: Reg<Bits<8>>,
+    answering_space: Reg<Bits<8>>,
     /// The region is there, has the rights, and is the one that was granted: its domain alone speaks against the access, or its end.
     fits_region: Reg<Bit>,
     other_domain: Reg<Bit>,
@@ -239,6 +241,7 @@ impl Logic for Regions {
             self.written.next.rights = self.setup.val().rights;
             self.written.next.base = self.setup.val().base;
             self.written.next.length = self.setup.val().length;
+            self.written.next.space = self.setup.val().space;
         }
         store!(
             self.entries.write,
@@ -356,6 +359,7 @@ impl Logic for Regions {
         self.answering.d.next = self.adding.q.val();
         self.answering.d.next.allowed = self.permitted.val();
         self.answering_domain.d.next = self.region.q.val().domain;
+        self.answering_space.d.next = self.region.q.val().space;
         self.query_end.d.next = self.added_end.q.val();
         self.region_end.d.next =
             bit_cast::<65, 64>(self.base.val()) + bit_cast::<65, 64>(self.size.val());
@@ -379,6 +383,7 @@ impl Logic for Regions {
         self.answer.next = Permission {
             allowed: self.fits.val(),
             address: self.located.q.val(),
+            space: self.answering_space.q.val(),
         };
         send!(
             self.gather_allowed,

@@ -39,13 +39,13 @@ const POSTS: u16 = 30;
 /// Cycles in which a memory and a wire that move at all are done with anything.
 const LONG: u64 = 60_000;
 
-/// Where an endpoint's rings, its pair's slots and its buffers are.
-const RINGS: usize = 0x2400;
+/// Where an endpoint's rings, each at a multiple of its size, and its pair's slots are, and everybody's buffers.
+const RINGS: usize = 0x4000;
 const LIST: usize = 0x800;
 const COMPLETIONS: usize = 0x1000;
 const EVENTS: usize = 0x2000;
-const SLOTS: usize = 0x4800;
-const DATA: usize = 0x6800;
+const SLOTS: usize = 0x2200;
+const DATA: usize = 0x7200;
 
 /// Words of a frame: data and `tkeep`.
 type Frame = Vec<(u64, u64)>;
@@ -328,8 +328,7 @@ impl Card {
                 epoch,
                 remote_credits: CREDITS,
                 local_credits: CREDITS,
-                slots: BASE
-                    + (SLOTS + usize::from(endpoint) * usize::from(CREDITS) * EAGER_MAX) as u64,
+                slots: BASE + (RINGS * usize::from(endpoint) + SLOTS) as u64,
                 sends_first: u16::from(endpoint) << SENDS_LOG2,
                 sends_log2: SENDS_LOG2,
                 timeout_log2: 24,

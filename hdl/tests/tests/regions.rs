@@ -145,6 +145,7 @@ fn region(rng: &mut ChaCha8Rng) -> RegionSetup {
         tag: [0, 1, 0xf_ffff][rng.random_range(0..3)],
         domain: rng.random_range(0..2),
         rights: rng.random_range(0..4) | [0, 4, 12, 12, 12][rng.random_range(0..5)],
+        space: rng.random(),
         ..RegionSetup::default()
     }
 }
@@ -430,6 +431,8 @@ struct Due {
     asked: Asked,
     /// Card address, if it is allowed.
     address: Option<u64>,
+    /// Address space of its region.
+    space: u8,
     /// Row of the grant for one access that ends with it.
     spends: Option<u16>,
     /// What is told in the cycle after, of a peer's access that is refused,
@@ -554,8 +557,9 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
                 POSTS => bench.is("posts_allowed"),
                 _ => {
                     let permission: [u64; 2] = bench.get_wide(&format!("{name}_allowed"));
-                    let [allowed, address] = unpack(&permission, [1, 64]);
-                    assert!(!right || due.address == Some(address), "cycle {cycle}");
+                    let [allowed, address, space] = unpack(&permission, [1, 64, 8]);
+                    let located = due.address == Some(address) && space == u64::from(due.space);
+                    assert!(!right || located, "cycle {cycle}");
                     allowed == 1
                 }
             };
@@ -657,6 +661,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
                 cycle,
                 asked: asks,
                 address,
+                space: model.get(region).map_or(0, |region| region.space),
                 spends: once.filter(|_| address.is_some()),
                 told,
                 ticket,

@@ -100,7 +100,8 @@ impl Memory {
     }
 
     fn enter(&mut self, misaligned: u64, length: u64, place: Place) -> u64 {
-        let address = self.next + misaligned;
+        let alignment = length.next_power_of_two().max(PAGE);
+        let address = self.next.next_multiple_of(alignment) + misaligned;
         self.next = (address + length).next_multiple_of(PAGE) + PAGE;
         self.mappings.push(Mapping {
             address,

@@ -2,7 +2,7 @@
 
 use crate::fabric::{SoftFabric, SoftOptions};
 use abi::event::{Cause, EVENT_BYTES, Event};
-use abi::limits::EAGER_MAX;
+use abi::limits::{EAGER_MAX, FLAT_SPACE};
 use abi::mailbox::{
     Accept, Command, Connect, Disconnect, DomainId, EndpointId, Nothing, OpenEndpoint, Pair,
     PairId, PairState, PairStatus, Words, id_index,
@@ -15,8 +15,13 @@ use abi::status::MailboxStatus;
 use std::ptr::NonNull;
 
 #[repr(align(64))]
-#[derive(Clone)]
 struct Line([u64; 8]);
+
+/// As large as a ring of 16 entries, and aligned to that.
+#[repr(align(1024))]
+#[derive(Clone)]
+#[expect(dead_code, reason = "it is looked at as lines")]
+struct Block([u64; 128]);
 
 /// A card and its host.
 struct Side<'a> {
@@ -32,7 +37,8 @@ const EVENTS: usize = 3 * 16;
 
 impl<'a> Side<'a> {
     fn open(fabric: &'a SoftFabric, card: usize) -> Self {
-        let memory = Box::leak(vec![Line([0; 8]); LINES].into_boxed_slice());
+        let blocks = (LINES * size_of::<Line>()).div_ceil(size_of::<Block>());
+        let memory = Box::leak(vec![Block([0; 128]); blocks].into_boxed_slice());
         let memory = NonNull::from(memory).cast();
         let mut side = Self {
             fabric,
@@ -73,6 +79,7 @@ impl<'a> Side<'a> {
             completion_owner: abi::mailbox::NO_ENDPOINT,
             job: 0,
             pair_sends: 0,
+            space: FLAT_SPACE.into(),
         };
         self.endpoint = self.command(Command::OpenEndpoint, open).unwrap();
     }

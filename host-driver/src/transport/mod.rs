@@ -230,7 +230,7 @@ unsafe impl Sync for SharedMemory {}
 /// Who implements this trait promises what the library's memory rests on:
 ///
 /// - Memory that `alloc` returned is valid for reads and writes, zeroed, owned by nobody else, aligned to [`MAP_BYTES`] for host and card, and stays so
-///   until `free` has returned `Ok`.
+///   until `free` has returned `Ok`. Its card address is a multiple of its length, rounded up to a power of two.
 /// - The card reads and writes memory of the host only inside of mappings, and of these only what the requests, rings and slots that it
 ///   was given say. Once `unmap` or `free` has returned `Ok`, no access to that mapping is under way or will come.
 /// - `Closed` is returned, and `is_closed` is true, only when no access of the card to any memory is under way or will come.
@@ -341,7 +341,8 @@ pub unsafe trait Transport: Send + Sync {
     }
 
     /// Lets the card read and write `length` bytes of host memory from `start` on and returns the card's
-    /// address of the first of them, which is congruent to `start` modulo [`MAP_BYTES`]. A length of 0 is
+    /// address of the first of them, which is congruent to `start` modulo [`MAP_BYTES`]. If `start` is a multiple of that, the address is also one of
+    /// `length`, rounded up to a power of two: the card wants its rings [aligned to their size](abi::ring::ring_bytes). A length of 0 is
     /// refused with [`TransportError::NoSpace`].
     ///
     /// # Errors

@@ -130,3 +130,18 @@ fn a_domain_outlives_what_uses_it() {
     assert!(device.alloc_pd().is_err());
     drop(all);
 }
+
+/// The firmware refuses a ring that isn't aligned to its size.
+#[test]
+fn rings_of_every_size_are_opened_whatever_memory_came_before() {
+    let device = Device::open(fabric().transport(0)).unwrap();
+    let pd = device.alloc_pd().unwrap();
+    for log2 in 2..=14 {
+        let before = pd.reg_mr(4096 * log2 + 1, Access::Read);
+        let entries = 1 << log2;
+        let endpoint = pd.endpoint().send_ring(entries).list_ring(entries);
+        let endpoint = endpoint.completion_queue(entries).event_queue(entries);
+        endpoint.open().unwrap();
+        drop(before);
+    }
+}

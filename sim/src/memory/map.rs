@@ -2,8 +2,8 @@
 //!
 //! A card address is never a host pointer. Each mapping gets pages of its own, followed by an unmapped gap,
 //! and has the buffer's place in its first page; pages are handed out in ascending order and never
-//! twice. So the addresses of page-aligned buffers depend on the order of the calls alone, and an access
-//! that runs off a buffer, or comes after its buffer was unmapped, hits nothing.
+//! twice, and the first is a multiple of the buffer's length, rounded up to a power of two. So the addresses of
+//! page-aligned buffers depend on the order of the calls and on their lengths alone, rings are aligned to their size, and an access that runs off a buffer, or comes after its buffer was unmapped, hits nothing.
 //!
 //! ```text
 //!  card   ──┬────────┬┈┈┈┈┈┈┬──────────────┬┈┈┈┈┈┈┬────►
@@ -82,12 +82,16 @@ impl MapTable {
         if len == 0 {
             return Err(MapError::Empty);
         }
-        let card = self.next + host.addr().get() as u64 % PAGE;
-        self.next = card
-            .checked_add(len as u64)
-            .and_then(|end| end.checked_add(GAP))
-            .and_then(|end| end.checked_next_multiple_of(PAGE))
-            .ok_or(MapError::Exhausted(len))?;
+        let place = |len: u64| {
+            let first = self
+                .next
+                .checked_next_multiple_of(len.checked_next_power_of_two()?.max(PAGE))?;
+            let card = first.checked_add(host.addr().get() as u64 % PAGE)?;
+            let end = card.checked_add(len)?.checked_add(GAP)?;
+            Some((card, end.checked_next_multiple_of(PAGE)?))
+        };
+        let (card, next) = place(len as u64).ok_or(MapError::Exhausted(len))?;
+        self.next = next;
         self.mappings.push(Mapping { card, host, len });
         Ok(card)
     }
@@ -235,6 +239,17 @@ mod tests {
         assert_eq!(addresses(&mut MapTable::new(3), &mut there), first);
         assert_eq!(first.map(|address| address % PAGE), [0, 13, 4]);
         assert_ne!(addresses(&mut MapTable::new(4), &mut here), first);
+    }
+
+    #[test]
+    fn what_begins_on_a_page_is_at_a_multiple_of_its_length_rounded_up() {
+        let mut page = Box::new(Page([0; 8192]));
+        let mut table = MapTable::new(0);
+        for (length, multiple) in [(1, 4096), (4096, 4096), (4097, 8192), (8192, 8192)] {
+            assert!(map(&mut table, &mut page.0[..length]).is_multiple_of(multiple));
+            // Whatever comes before.
+            map(&mut table, &mut page.0[..64]);
+        }
     }
 
     #[test]

@@ -5,11 +5,12 @@ use crate::gates::{Gates, Refusal, Unit, Wire, answer, boot, call, give, pass, s
 use abi::capability::{
     CAPABILITY_GRANTS, CAPABILITY_RULES, CAPABILITY_SENDERS, CAPABILITY_SHARED_COMPLETIONS,
 };
+use abi::completion::COMPLETION_BYTES;
 use abi::control::{
     Counter, Operation, PairCounter, RING_COMPLETION, key_index, key_tag, ring_of_index,
 };
-use abi::event::{self, Cause as EventCause};
-use abi::limits::EAGER_MAX;
+use abi::event::{self, Cause as EventCause, EVENT_BYTES};
+use abi::limits::{EAGER_MAX, FLAT_SPACE};
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
     ConnectReason, CounterId, CounterValue, Disconnect, DomainId, EndpointId, Identity,
@@ -17,6 +18,8 @@ use abi::mailbox::{
     PairStatus, RegionKey, RegisterRegion, Reserve, SetShutOut, ShutOut, Words, id_index,
 };
 use abi::register::MAILBOX_WORDS;
+use abi::request::REQUEST_BYTES;
+use abi::ring::ring_bytes;
 use abi::status::{MailboxStatus, Status};
 use abi::times::{SHUT_OUT_LIMIT, SHUT_OUT_TICKS};
 use abi::wire::{ETHERTYPE_FIELD, FrameHeader, FrameType, VERSION};
@@ -68,6 +71,7 @@ pub fn rings(domain: u32) -> OpenEndpoint {
         completion_owner: NO_ENDPOINT,
         job: 0,
         pair_sends: 0,
+        space: FLAT_SPACE.into(),
     }
 }
 
@@ -221,6 +225,14 @@ fn each_ring_is_checked_and_the_refusal_names_the_argument() {
                 ..good
             },
         ),
+        (12, OpenEndpoint { space: 1, ..good }),
+        (
+            12,
+            OpenEndpoint {
+                space: 0x100,
+                ..good
+            },
+        ),
     ];
     fw.card().log.clear();
     for (position, open) in broken {
@@ -231,6 +243,43 @@ fn each_ring_is_checked_and_the_refusal_names_the_argument() {
     let stranger = OpenEndpoint { domain: 7, ..good };
     let refused = call::<_, EndpointId>(&mut fw, Command::OpenEndpoint, stranger);
     promise_eq!(refused, Err((MailboxStatus::NotFound, 0)));
+}
+
+#[test]
+fn a_ring_that_is_aligned_to_half_of_its_size_is_refused_and_nothing_is_left_behind() {
+    let mut fw = firmware();
+    let domain = domain(&mut fw);
+    let good = rings(domain);
+    let halves = [
+        (2, good.send_log2, REQUEST_BYTES),
+        (4, good.list_log2, REQUEST_BYTES),
+        (6, good.completion_log2, COMPLETION_BYTES),
+        (8, good.event_log2, EVENT_BYTES),
+    ];
+    fw.card().log.clear();
+    for (position, log2, entry_bytes) in halves {
+        let half = u64::from(ring_bytes(log2 as u8, entry_bytes) / 2);
+        let mut open = good;
+        match position {
+            2 => open.send_base += half,
+            4 => open.list_base += half,
+            6 => open.completion_base += half,
+            _ => open.event_base += half,
+        }
+        let refused = call::<_, EndpointId>(&mut fw, Command::OpenEndpoint, open);
+        promise_eq!(refused, Err((MailboxStatus::InvalidArgument, position)));
+    }
+    promise_eq!(fw.card().log, [], "a refusal reached the gates");
+    // The endpoint gets the place and the epoch that it would have had, and holds the domain alone.
+    let opened: EndpointId = call(&mut fw, Command::OpenEndpoint, good).unwrap();
+    promise_eq!(opened, endpoint(&mut firmware()));
+    let close = CloseEndpoint {
+        endpoint: opened.endpoint,
+    };
+    let closed = call::<_, Nothing>(&mut fw, Command::CloseEndpoint, close);
+    promise_eq!(closed, Ok(Nothing {}));
+    let closed = call::<_, Nothing>(&mut fw, Command::CloseDomain, DomainId { domain });
+    promise_eq!(closed, Ok(Nothing {}));
 }
 
 #[test]
@@ -380,6 +429,7 @@ fn a_domain_is_closed_only_when_nothing_uses_it() {
         rights: 3,
         address: 0x5000,
         length: 1,
+        space: FLAT_SPACE.into(),
     };
     let key: RegionKey = call(&mut fw, Command::RegisterRegion, region).unwrap();
     let busy = Err((MailboxStatus::Busy, 0));
@@ -589,6 +639,7 @@ fn regions_that_wrap_or_ask_for_unknown_rights_are_refused() {
         rights: 1,
         address: 0x1003,
         length: 17,
+        space: FLAT_SPACE.into(),
     };
     let broken = [
         (1, RegisterRegion { rights: 0, ..good }),
@@ -601,6 +652,14 @@ fn regions_that_wrap_or_ask_for_unknown_rights_are_refused() {
             },
         ),
         (3, RegisterRegion { length: 0, ..good }),
+        (4, RegisterRegion { space: 1, ..good }),
+        (
+            4,
+            RegisterRegion {
+                space: 0x100,
+                ..good
+            },
+        ),
         (
             3,
             RegisterRegion {
@@ -634,6 +693,7 @@ fn the_key_of_a_forgotten_region_names_nothing() {
         rights: 3,
         address: 0,
         length: 64,
+        space: FLAT_SPACE.into(),
     };
     let old: RegionKey = call(&mut fw, Command::RegisterRegion, register).unwrap();
     let _: Nothing = call(&mut fw, Command::DeregisterRegion, old).unwrap();
@@ -655,6 +715,7 @@ fn keys(seed: u64, count: usize) -> Vec<u32> {
         rights: 3,
         address: 0,
         length: 64,
+        space: FLAT_SPACE.into(),
     };
     let mut key = || {
         let region: RegionKey = call(&mut fw, Command::RegisterRegion, register).unwrap();
@@ -953,6 +1014,7 @@ pub fn an_answer_that_came_late_is_late_though_nobody_looked_before() {
         rights: 3,
         address: 64,
         length: 64,
+        space: FLAT_SPACE.into(),
     };
     let answered_at = fw.card().now + CONTROL_TIMEOUT;
     (fw.card().silent_until, fw.card().forgets) = (answered_at, 1);
@@ -975,6 +1037,7 @@ pub fn a_region_is_cleared_until_the_gates_answer_in_time_and_its_place_stays_ta
             rights: 3,
             address: 64,
             length: 64,
+            space: FLAT_SPACE.into(),
         };
         let late = (MailboxStatus::HardwareTimeout, 0);
         if registers {
@@ -1102,6 +1165,7 @@ pub fn an_endpoint_or_a_region_that_was_set_late_is_forgotten() {
             rights: 3,
             address: 64,
             length: 64,
+            space: FLAT_SPACE.into(),
         };
         let late = call::<_, RegionKey>(&mut fw, Command::RegisterRegion, register);
         promise_eq!(late, Err((MailboxStatus::HardwareTimeout, 0)));

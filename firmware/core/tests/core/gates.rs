@@ -5,18 +5,20 @@
 //! ```
 
 use crate::breaks::{self, promise, promise_eq};
+use abi::completion::COMPLETION_BYTES;
 use abi::control::{
     AccessReport, COVER_PAIR, COVER_REGION, CardSetup, DATA_WORDS, EndpointSetup, EventSetup,
     FenceSetup, GRANT_ANY_PEER, GRANT_ONE_SHOT, GRANT_SHARED, GrantSetup, MatchSetup, MintSetup,
-    Operation, PairReport, PairSetup, PermissionSetup, RING_BITS, RING_EVENT, RegionSetup,
-    RingSetup, RuleSetup, shared_grants,
+    Operation, PairReport, PairSetup, PermissionSetup, RING_BITS, RING_COMPLETION, RING_EVENT,
+    RegionSetup, RingSetup, RuleSetup, shared_grants,
 };
-use abi::event::{Cause as EventCause, NO_PAIR};
+use abi::event::{Cause as EventCause, EVENT_BYTES, NO_PAIR};
 use abi::key::remote_key_index;
-use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN, UNIT_PLACES};
+use abi::limits::{FLAT_SPACE, MAX_RING_LOG2, MIN_RING_LOG2, SLOTS_ALIGN, UNIT_PLACES};
 use abi::mailbox::{PairState, PeerState, Words};
 use abi::register::MAILBOX_WORDS;
-use abi::request::place_units;
+use abi::request::{REQUEST_BYTES, place_units};
+use abi::ring::ring_bytes;
 use abi::status::MailboxStatus;
 use abi::times::{RETRY_LIMIT_MOST, TIMEOUT_LOG2_LEAST, TIMEOUT_LOG2_MOST};
 use abi::wire::{FrameHeader, FrameType, HEADER_BYTES};
@@ -369,11 +371,14 @@ impl Gates {
                     "ring of a live endpoint"
                 );
                 promise!((MIN_RING_LOG2..=MAX_RING_LOG2).contains(&ring.log2));
-                promise!(ring.base.is_multiple_of(RING_ALIGN));
-                promise!(
-                    ring.base.checked_add(64 << ring.log2).is_some()
-                        || index & ((1 << RING_BITS) - 1) == RING_EVENT
-                );
+                let entry_bytes = match index & ((1 << RING_BITS) - 1) {
+                    RING_EVENT => EVENT_BYTES,
+                    RING_COMPLETION => COMPLETION_BYTES,
+                    _ => REQUEST_BYTES,
+                };
+                let bytes = ring_bytes(ring.log2, entry_bytes);
+                promise!(ring.base.is_multiple_of(bytes.into()));
+                promise_eq!(ring.space, FLAT_SPACE);
             }
             Operation::EndpointSet => {
                 endpoint_exists(index);
@@ -417,7 +422,8 @@ impl Gates {
                 if is_later(setup.epoch, *last) {
                     *last = setup.epoch;
                 }
-                promise!(setup.slots.is_multiple_of(RING_ALIGN));
+                promise!(setup.slots.is_multiple_of(SLOTS_ALIGN));
+                promise_eq!(setup.space, FLAT_SPACE);
                 check_times(&setup);
                 promise!((1..=16).contains(&setup.local_credits));
                 promise!((1..=16).contains(&setup.remote_credits));
@@ -479,6 +485,7 @@ impl Gates {
                 promise!(u32::from(index) < sizes.regions);
                 let region = RegionSetup::from_words(&words(data));
                 promise!(region.length > 0 && region.base.checked_add(region.length).is_some());
+                promise_eq!(region.space, FLAT_SPACE);
                 promise!(
                     self.regions.insert(index, region).is_none(),
                     "region set twice"

@@ -10,6 +10,7 @@ use abi::control::{
     RIGHT_REMOTE_ATOMIC, RIGHT_REMOTE_READ, RIGHT_REMOTE_WRITE, key_index,
 };
 use abi::key::{remote_key_index, remote_key_tag};
+use abi::limits::FLAT_SPACE;
 use abi::mailbox::{
     AuditEntry, AuditIndex, AuditKind, Command, DomainId, EndpointId, Fence, Grant, NO_CONTEXT,
     NO_PAIR, Nothing, OpenPair, Pair, PairId, RegionKey, RegisterRegion, RemoteKey, Share,
@@ -159,6 +160,7 @@ fn register(fw: &mut Unit, domain: u32, rights: u8) -> Result<u32, Refusal> {
         rights: rights.into(),
         address: BASE,
         length: LENGTH,
+        space: FLAT_SPACE.into(),
     };
     let key: Result<RegionKey, _> = call(fw, Command::RegisterRegion, asked);
     key.map(|key| key.key)

@@ -7,7 +7,7 @@ use crate::gates::{Gates, Held, Unit, Wire, answer, boot, call, give, sizes};
 use abi::capability::CAPABILITY_RULES;
 use abi::control::Operation;
 use abi::event::Cause as EventCause;
-use abi::limits::RING_ALIGN;
+use abi::limits::SLOTS_ALIGN;
 use abi::mailbox::{
     Accept, CloseEndpoint, Command, Connect, ConnectReason, CounterId, Disconnect, DomainId,
     EndpointId, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus,
@@ -321,7 +321,7 @@ impl World {
         let connect = Connect {
             endpoint: self.endpoints[card][at],
             credits: self.rng.random_range(1..=4),
-            slots: u64::from(self.rng.random::<u32>()) * RING_ALIGN,
+            slots: u64::from(self.rng.random::<u32>()) * SLOTS_ALIGN,
             remote_mac: mac(to),
             remote_endpoint: place,
             timeout,
@@ -335,7 +335,7 @@ impl World {
         let accept = Accept {
             endpoint: self.endpoints[card][at],
             credits: self.rng.random_range(1..=4),
-            slots: u64::from(self.rng.random::<u32>()) * RING_ALIGN,
+            slots: u64::from(self.rng.random::<u32>()) * SLOTS_ALIGN,
         };
         give(&mut self.cards[card], Command::Accept, accept);
         self.waiting[card] = Some(Waiting::Pair(true));

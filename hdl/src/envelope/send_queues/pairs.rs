@@ -19,7 +19,7 @@ impl SendQueues {
         self.is_get.next = self.request.val().opcode == Opcode::Get;
         self.is_put.next = (self.request.val().opcode == Opcode::Put) | self.is_get.val();
         self.setup.next = self.control.data.val().data.into();
-        self.setup_timeout.next = bit_cast::<5, 8>(self.setup.val().timeout_log2);
+        self.setup_timeout.next = self.setup.val().timeout_log2;
         self.setup_retries.next = bit_cast::<4, 8>(self.setup.val().retry_limit);
         self.run_first.next = self.setup.val().sends_first;
         self.run_length.next = bits::<8>(1) << self.setup.val().sends_log2;

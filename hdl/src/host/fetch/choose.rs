@@ -87,6 +87,10 @@ impl Fetch {
             !self.reserve.valid.val() | self.free_of_selected.val();
 
         // The read request.
+        self.selected_offset.next =
+            bit_cast::<64, 16>(self.selected_slot.val()) << REQUEST_BYTES.trailing_zeros();
+        self.ring_is_aligned.ok.next =
+            !self.selecting.val() | !(self.selected_start.val() & self.selected_offset.val()).any();
         send!(
             self.read_request,
             self.wanted_valid.q.val(),
@@ -97,8 +101,7 @@ impl Fetch {
         }
         if self.selecting.val() {
             self.wanted_valid.d.next = true;
-            self.wanted.d.next.address = self.selected_start.val()
-                + (bit_cast::<64, 16>(self.selected_slot.val()) << REQUEST_BYTES.trailing_zeros());
+            self.wanted.d.next.address = self.selected_start.val() | self.selected_offset.val();
             self.wanted.d.next.length = REQUEST_BYTES;
         }
         self.under_way.input.valid.next = self.selecting.val();

@@ -158,6 +158,9 @@ pub struct Fetch {
     selected_ring: Signal<Local, Bits<8>>,
     selected_start: Signal<Local, Bits<64>>,
     selected_slot: Signal<Local, Bits<16>>,
+    selected_offset: Signal<Local, Bits<64>>,
+    #[is(Check::new("a_ring_is_aligned_to_its_size"))]
+    ring_is_aligned: Check,
     free_of_selected: Signal<Local, Bit>,
     wanted_valid: Reg<Bit>,
     wanted: Reg<DmaRequest>,

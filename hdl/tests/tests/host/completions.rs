@@ -178,7 +178,8 @@ impl Run {
     }
 
     fn set_queue(&mut self, endpoint: usize, log2: u32) -> Outcome {
-        let base = 0x2_0000_0000 * (endpoint as u64 + 1) + 64 * self.rng.random_range(0..1000);
+        let base =
+            0x2_0000_0000 * (endpoint as u64 + 1) + (self.rng.random_range(0..1000) << (6 + log2));
         let index = ring_index(endpoint as u8, RING_COMPLETION);
         // The host clears its memory before.
         let queue = base..base + (64 << log2);

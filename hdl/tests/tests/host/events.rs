@@ -117,7 +117,8 @@ impl Run {
     }
 
     fn set_queue(&mut self, endpoint: usize, log2: u32) -> Outcome {
-        let base = 0x3_0000_0000 * (endpoint as u64 + 1) + 64 * self.rng.random_range(0..1000);
+        let base =
+            0x3_0000_0000 * (endpoint as u64 + 1) + (self.rng.random_range(0..1000) << (5 + log2));
         let index = ring_index(endpoint as u8, RING_EVENT);
         self.control(Operation::RingSet, index, &[base, u64::from(log2)])?;
         self.queues[endpoint] = Queue {

@@ -195,7 +195,8 @@ impl Run {
     }
 
     fn set_ring(&mut self, number: usize, log2: u32) -> Outcome {
-        let base = (0x1_0000_0000 * (number as u64 + 1)) + 64 * self.rng.random_range(0..1000);
+        let base =
+            0x1_0000_0000 * (number as u64 + 1) + (self.rng.random_range(0..1000) << (6 + log2));
         let part = [RING_SEND, RING_LIST][number % 2];
         let index = ring_index(number as u8 / 2, part);
         self.control(Operation::RingSet, index, &[base, u64::from(log2)])?;
