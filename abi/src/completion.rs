@@ -1,9 +1,9 @@
 //! Completions: one 64-byte entry of an endpoint's completion queue.
 //!
 //! ```text
-//!   word   0   1 │ 2            3           4        5      │ 6                         7
-//!          never │ match bits   immediate   length   handle │ request, pair, context    status, kind, …, phase
-//!                └── a receive, a probe, a claim: 48 bytes ──┴── any other kind: 16 bytes ──┘
+//!   word   0   1 │ 2            3           4        5              │ 6                         7
+//!          never │ match bits   immediate   length   handle, offset │ request, pair, context    status, kind, …, count, phase
+//!                └────── a receive, a probe, a claim: 48 bytes ─────┴── any other kind: 16 bytes ──┘
 //! ```
 //!
 //! The card writes the last words of an entry only, as many as the completion's kind has, and the very last one last. What is in front of
@@ -87,8 +87,9 @@ macro_rules! completion_layout {
                 length: u64 = 64,
                 /// With `Behind`: handle of the receive that waits, or last waited, for room. Of a claim that found a message: the claim's handle.
                 handle: u32 = 32,
-                /// Zero.
-                reserved2: u32 = 32,
+                /// Of a receive with `FLAG_MULTI`: where in its buffer the message begins, in bytes; without a message, how much of it has been used.
+                /// 0 otherwise.
+                offset: u32 = 32,
                 /// Handle of the request.
                 request: u32 = 32,
                 /// Source: the pair that the message came by, or that the send went by.
@@ -103,8 +104,9 @@ macro_rules! completion_layout {
                 flags: u8 = 8,
                 /// Place of the endpoint whose request it is. 0 on a card without `CAPABILITY_SHARED_COMPLETIONS`.
                 endpoint: u8 = 8,
-                /// Zero.
-                reserved3: u32 = 31,
+                /// Of a receive with `FLAG_MULTI`, without `COMPLETION_MORE`: how many completions it has had, this one included, modulo 2³¹. 0
+                /// otherwise, and with `InvalidRequest`.
+                count: u32 = 31,
                 /// Valid in this pass of the ring.
                 phase: u8 = 1,
             }
@@ -140,8 +142,10 @@ mod tests {
             immediate: 2,
             length: 3,
             handle: 4,
+            offset: 8,
             request: 5,
             pair: 6,
+            count: 7,
             phase: 1,
             ..Completion::default()
         };
@@ -165,6 +169,7 @@ mod tests {
                 false => Completion {
                     request: 5,
                     pair: 6,
+                    count: 7,
                     phase: 1,
                     kind,
                     ..Completion::default()
@@ -182,9 +187,11 @@ mod tests {
         for field in Completion::FIELDS {
             let from_the_end = Completion::WORDS - field.word();
             let limit = match field.name {
-                "match_bits" | "immediate" | "length" | "handle" => COMPLETION_LONG_WORDS,
+                "match_bits" | "immediate" | "length" | "handle" | "offset" => {
+                    COMPLETION_LONG_WORDS
+                }
                 "request" | "pair" | "context" | "status" | "kind" | "flags" | "endpoint"
-                | "phase" => COMPLETION_SHORT_WORDS,
+                | "count" | "phase" => COMPLETION_SHORT_WORDS,
                 reserved => {
                     assert!(reserved.starts_with("reserved"), "{reserved}");
                     Completion::WORDS

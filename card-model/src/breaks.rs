@@ -58,6 +58,12 @@ breaks! {
         RefusalUnheard,
         /// A multi-receive goes on at the start of its buffer.
         MultiStartsAgain,
+        /// A message that memory answers with an error ends its multi-receive.
+        MultiEndsByError,
+        /// Each message of a multi-receive is told as the first of its buffer.
+        MultiOffsetStays,
+        /// The last completion of a multi-receive doesn't count itself.
+        MultiCountShort,
         /// A receive that got a message completes once more.
         CompletesTwice,
         /// A receive whose bytes the host's memory refused completes as if it had them.

@@ -615,6 +615,22 @@ streams! {
         /// It was answered by an error.
         failed: Bit,
     }
+    /// What a multi-receive has had. Zero of any other request.
+    Had {
+        /// Bytes of its buffer that are used: its next message begins there.
+        offset: Bits<32>,
+        /// Number of its next completion, from 1 on and modulo 2³¹.
+        count: Bits<31>,
+    }
+    /// What becomes of a multi-receive that has taken a message.
+    Settled {
+        /// It stays.
+        stays: Bit,
+        /// Where the message begins in its buffer, in bytes.
+        offset: Bits<32>,
+        /// How many completions it has had with this one, modulo 2³¹, if this is the last. 0 otherwise.
+        count: Bits<31>,
+    }
     /// What a message or a request ends with, once its payload is where it goes.
     Ending {
         /// A completion is written.
@@ -637,7 +653,7 @@ streams! {
         context: Bits<16>,
         /// Its match bits.
         match_bits: Bits<64>,
-        /// Its immediate data.
+        /// Its immediate data. Of a completion that speaks of no message: `offset` of a [`Had`] in the low half, `count` above.
         immediate: Bits<64>,
         /// Its length in bytes.
         length: Bits<16>,

@@ -16,9 +16,14 @@ pub(crate) fn main() -> Result<()> {
     }
     loop {
         let message = b.cq.wait(PATIENCE)?;
-        println!("{}", String::from_utf8_lossy(message.received()));
+        println!(
+            "{}: {}",
+            message.offset,
+            String::from_utf8_lossy(message.received())
+        );
         parts.push(message.buffer.expect("the part that it fills"));
         if !message.more {
+            assert_eq!(message.completions, 4);
             break;
         }
     }

@@ -84,8 +84,12 @@ pub struct WorkCompletion {
     /// Bytes of the message as sent, which is more than the buffer holds if the status is `Truncated`. Of a send, a put or a get, as posted: the library
     /// knows that, and the card doesn't write it.
     pub length: u64,
-    /// The buffer that was posted. Of a multi-receive, the part that the message fills; with its last completion, all that is left.
+    /// The buffer that was posted. Of a multi-receive, the part that the message fills, or was to fill; with its last completion, all that is left.
     pub buffer: Option<Buffer>,
+    /// Where the first byte of `buffer` is in the buffer that was posted, if this is of a multi-receive; 0 otherwise.
+    pub offset: u64,
+    /// Of the last completion of a multi-receive, how many there were, this one included; 0 otherwise.
+    pub completions: u64,
     /// The shared buffer that was sent, instead.
     pub shared: Option<SharedBuffer>,
     /// Of a gather, its segments behind the first, which is in `shared`.

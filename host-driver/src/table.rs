@@ -8,7 +8,8 @@ use crate::core::Parts;
 use crate::operation::Work;
 use crate::region::Buffer;
 use crate::shared::SharedBuffer;
-use abi::request::{ListRequest, MAX_SEGMENTS, SendRequest};
+use abi::completion::{COMPLETION_MORE, Completion};
+use abi::request::{FLAG_MULTI, ListRequest, MAX_SEGMENTS, SendRequest};
 use abi::status::Status;
 
 /// A posted request, to cancel it or to recognise its completion.
@@ -63,6 +64,8 @@ pub(crate) struct Outstanding {
     pub(crate) segments: Segments,
     /// How to post it, or to post it again, if the library keeps it or may have to; of a send, what it was posted with.
     pub(crate) entry: Option<Entry>,
+    /// What it has had, if it is a multi-receive.
+    pub(crate) had: Option<Had>,
     /// The cancel that is under way for it.
     pub(crate) cancel: Option<Request>,
     /// Its number among those of its pair that wait with the card.
@@ -90,6 +93,7 @@ impl Outstanding {
             shared: None,
             segments: Segments::default(),
             entry: None,
+            had: None,
             cancel: None,
             order: 0,
             told: None,
@@ -106,11 +110,55 @@ impl Outstanding {
     }
 }
 
+/// What the program has got of a multi-receive. A card counts from where it was given the receive last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Had {
+    /// Bytes of its buffer.
+    pub(crate) bytes: u64,
+    /// Completions.
+    pub(crate) completions: u64,
+    /// What the program had got of both when the card was given the receive.
+    card_bytes: u64,
+    card_completions: u64,
+}
+
+impl Had {
+    /// The card is given the receive, with what is left of its buffer.
+    pub(crate) const fn post(&mut self) {
+        (self.card_bytes, self.card_completions) = (self.bytes, self.completions);
+    }
+
+    /// The program gets a message that fills, or was to fill, so many bytes, and the receive stays.
+    pub(crate) const fn take(&mut self, length: usize) {
+        self.bytes += length as u64;
+        self.completions += 1;
+    }
+
+    /// Whether the card's next completion says what the library has counted. One of a receive that the card hasn't looked at says nothing.
+    pub(crate) fn agrees(&self, completion: &Completion) -> bool {
+        let more = completion.flags & COMPLETION_MORE != 0;
+        let offset = (self.bytes - self.card_bytes) as u32;
+        let number = (self.completions - self.card_completions + 1) as u32 & (u32::MAX >> 1);
+        match (more, completion.count) {
+            (true, count) => completion.offset == offset && count == 0,
+            (false, 0) => true,
+            (false, count) => completion.offset == offset && count == number,
+        }
+    }
+}
+
 /// The ring entry of a request, but for its opcode, its handle and a buffer that is written.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry {
     List(ListRequest),
     Send(SendRequest),
+}
+
+impl Entry {
+    /// Whether it is one of a multi-receive.
+    pub(crate) const fn is_multi(&self) -> bool {
+        matches!(self, Self::List(request) if request.flags & FLAG_MULTI != 0)
+    }
 }
 
 struct Slot {

@@ -93,7 +93,7 @@ impl Delivery {
         stall.stalled = false;
         stall.kept = false;
         if let Some(waiting) = waiting {
-            self.ends(endpoint, waiting, status, around);
+            self.ends(&waiting, status, around);
         }
         self.wake(around);
     }
@@ -112,7 +112,7 @@ impl Delivery {
     fn waiting_of_pair_ends(&mut self, walk: &Walk, around: &mut impl Neighbours) {
         let Command { endpoint, pair, .. } = walk.next;
         if let Some(waiting) = self.stall_mut(endpoint).flush_pair(pair) {
-            self.ends(endpoint, waiting, walk.status, around);
+            self.ends(&waiting, walk.status, around);
         }
         // What names the pair, and has been refused, may end as the pair did.
         self.stall_mut(endpoint).news = true;
@@ -136,7 +136,7 @@ impl Delivery {
             (true, false) => {
                 let receive = self.receives.remove(&reply.index).expect("it is posted");
                 self.goes();
-                self.ends(receive.endpoint, receive.request, status, around);
+                self.ends(&receive, status, around);
             }
             (false, _) => {}
         }

@@ -197,7 +197,7 @@ impl Delivery {
         } else if stalled {
             self.refuse(receive, kind, Status::Behind, around);
         } else if reply.full {
-            self.stall_mut(endpoint).waits(request);
+            self.stall_mut(endpoint).waits(receive, request);
         } else {
             self.receives.insert(reply.index, *receive);
         }
@@ -226,25 +226,30 @@ impl Delivery {
     /// The receive that a cancel names ends, if it is posted or waits for room; else the cancel is too late.
     fn cancel(&mut self, endpoint: u8, request: &ListRequest, around: &mut impl Neighbours) {
         let target = request.target;
-        if !self.stall_mut(endpoint).cancel(target) {
+        let waited = self.stall_mut(endpoint).cancel(target);
+        let receive = waited.or_else(|| {
             let command = Command {
                 endpoint,
                 request: target,
                 ..Command::new(Operation::Cancel)
             };
             let reply = self.command(&command, around);
-            if !reply.found {
-                let entry = Completion {
-                    request: request.request,
-                    status: Status::TooLate.code(),
-                    kind: CompletionKind::Cancel.code(),
-                    ..Completion::default()
-                };
-                return around.put(Output::Complete { endpoint, entry });
-            }
-            self.receives.remove(&reply.index);
+            let found = reply.found.then(|| {
+                let posted = self.receives.remove(&reply.index);
+                posted.expect("it is posted")
+            })?;
             self.goes();
-        }
+            Some(found)
+        });
+        let Some(receive) = receive else {
+            let entry = Completion {
+                request: request.request,
+                status: Status::TooLate.code(),
+                kind: CompletionKind::Cancel.code(),
+                ..Completion::default()
+            };
+            return around.put(Output::Complete { endpoint, entry });
+        };
         match self.broken {
             Break::CancelTold => {
                 let entry = Completion {
@@ -256,6 +261,6 @@ impl Delivery {
             }
             _ => around.put(Output::Release { endpoint }),
         }
-        self.ends(endpoint, target, Status::Cancelled.code(), around);
+        self.ends(&receive, Status::Cancelled.code(), around);
     }
 }

@@ -109,6 +109,10 @@ struct Receive {
     length: u32,
     multi: bool,
     min_free: u32,
+    /// Bytes of a multi-receive's buffer that are used.
+    offset: u32,
+    /// Number of a multi-receive's next completion, from 1 on and modulo 2³¹; 0 of any other.
+    count: u32,
 }
 
 impl Receive {
@@ -122,14 +126,19 @@ impl Receive {
             length: u32::try_from(request.length).unwrap_or(u32::MAX),
             multi: request.flags & FLAG_MULTI != 0,
             min_free: request.min_free,
+            offset: 0,
+            count: (request.flags & FLAG_MULTI != 0).into(),
         }
     }
 
+    /// Its last completion.
     fn completion(&self, kind: CompletionKind, status: u8) -> Completion {
         Completion {
             request: self.request,
             status,
             kind: kind.code(),
+            offset: self.offset,
+            count: self.count,
             ..Completion::default()
         }
     }
@@ -312,19 +321,15 @@ impl Delivery {
         }
         for endpoint in 0..self.stalls.len() as u8 {
             if let Some(waiting) = self.stall_mut(endpoint).wakes() {
-                self.ends(endpoint, waiting, Status::ListFull.code(), around);
+                self.ends(&waiting, Status::ListFull.code(), around);
             }
         }
     }
 
     /// A receive ends without a message.
-    fn ends(&mut self, endpoint: u8, request: u32, status: u8, around: &mut impl Neighbours) {
-        let entry = Completion {
-            request,
-            status,
-            kind: CompletionKind::Receive.code(),
-            ..Completion::default()
-        };
+    fn ends(&mut self, receive: &Receive, status: u8, around: &mut impl Neighbours) {
+        let entry = receive.completion(CompletionKind::Receive, status);
+        let endpoint = receive.endpoint;
         around.put(Output::Complete { endpoint, entry });
     }
 
@@ -348,7 +353,7 @@ impl Delivery {
     }
 
     /// A message has been written to the buffer of a receive, or not: what is left of a multi-receive that stays, for which a completion is
-    /// reserved.
+    /// reserved. One that couldn't be written has used as much of it as any other; one that the regions refuse is the last.
     fn settle(
         &self,
         receive: &Receive,
@@ -357,10 +362,13 @@ impl Delivery {
         around: &mut impl Neighbours,
     ) -> Option<Receive> {
         let length = receive.length - u32::from(written);
-        let enough =
-            receive.multi && status == Status::Success && length >= receive.min_free.max(1);
+        let goes_on = match self.broken {
+            Break::MultiEndsByError => status == Status::Success,
+            _ => status != Status::AccessDenied,
+        };
+        let stays = receive.multi && goes_on && length >= receive.min_free.max(1);
         let endpoint = receive.endpoint;
-        if !enough || !around.completion_free(endpoint) {
+        if !stays || !around.completion_free(endpoint) {
             return None;
         }
         around.put(Output::Reserve { endpoint });
@@ -371,6 +379,11 @@ impl Delivery {
         Some(Receive {
             address: receive.address.wrapping_add(behind),
             length,
+            offset: match self.broken {
+                Break::MultiOffsetStays => receive.offset,
+                _ => receive.offset + u32::from(written),
+            },
+            count: (receive.count + 1) % (1 << 31),
             ..*receive
         })
     }
@@ -384,8 +397,16 @@ impl Delivery {
         around: &mut impl Neighbours,
     ) {
         let entry = receive.completion(CompletionKind::Receive, status.code());
-        let flags = if stays { COMPLETION_MORE } else { 0 };
-        let entry = envelope.fill(Completion { flags, ..entry });
+        let (flags, count) = match (stays, self.broken) {
+            (true, _) => (COMPLETION_MORE, 0),
+            (false, Break::MultiCountShort) => (0, entry.count.saturating_sub(1)),
+            (false, _) => (0, entry.count),
+        };
+        let entry = envelope.fill(Completion {
+            flags,
+            count,
+            ..entry
+        });
         let endpoint = receive.endpoint;
         around.put(Output::Complete { endpoint, entry });
         if self.broken == Break::CompletesTwice && around.completion_free(endpoint) {

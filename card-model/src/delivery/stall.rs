@@ -8,12 +8,13 @@
 //!     └──────────────────────────────────────────────────────────┘  request with FLAG_RESUME
 //! ```
 
+use super::Receive;
 use abi::request::{FLAG_ANY_SOURCE, FLAG_NOTHING_KEPT, FLAG_RESUME, ListRequest};
 
 /// A receive that waits for room.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    request: u32,
+    receive: Receive,
     /// The source that it names, if it names one.
     pair: Option<u16>,
 }
@@ -48,17 +49,17 @@ impl Stall {
 
     /// Handle of the receive that waits.
     pub(super) fn waiting(&self) -> Option<u32> {
-        self.waiting.map(|waiting| waiting.request)
+        self.waiting.map(|waiting| waiting.receive.request)
     }
 
     /// The list is full for this receive.
-    pub(super) fn waits(&mut self, request: &ListRequest) {
+    pub(super) fn waits(&mut self, receive: &Receive, request: &ListRequest) {
         let any_source = request.flags & FLAG_ANY_SOURCE != 0;
         *self = Self {
             stalled: true,
             kept: true,
             waiting: Some(Waiting {
-                request: request.request,
+                receive: *receive,
                 pair: (!any_source).then_some(request.pair),
             }),
             last: request.request,
@@ -73,27 +74,26 @@ impl Stall {
     }
 
     /// The receive that waits, if it is to be told that it may try again. It waits no more.
-    pub(super) fn wakes(&mut self) -> Option<u32> {
+    pub(super) fn wakes(&mut self) -> Option<Receive> {
         let told = self.news || self.room;
-        self.waiting
-            .take_if(|_| told)
-            .map(|waiting| waiting.request)
+        let woken = self.waiting.take_if(|_| told);
+        woken.map(|waiting| waiting.receive)
     }
 
-    /// The receive of this handle waits no more, if it did.
-    pub(super) fn cancel(&mut self, request: u32) -> bool {
-        let waited = self.waiting.take_if(|waiting| waiting.request == request);
-        waited.is_some()
+    /// The receive of this handle, if it waits. It waits no more.
+    pub(super) fn cancel(&mut self, request: u32) -> Option<Receive> {
+        let named = |waiting: &mut Waiting| waiting.receive.request == request;
+        self.waiting.take_if(named).map(|waiting| waiting.receive)
     }
 
     /// The receive that waits, whatever it names. It waits no more.
-    pub(super) fn flush(&mut self) -> Option<u32> {
-        self.waiting.take().map(|waiting| waiting.request)
+    pub(super) fn flush(&mut self) -> Option<Receive> {
+        self.waiting.take().map(|waiting| waiting.receive)
     }
 
     /// The receive that waits, if it names the pair. It waits no more.
-    pub(super) fn flush_pair(&mut self, pair: u16) -> Option<u32> {
+    pub(super) fn flush_pair(&mut self, pair: u16) -> Option<Receive> {
         let waited = self.waiting.take_if(|waiting| waiting.pair == Some(pair));
-        waited.map(|waiting| waiting.request)
+        waited.map(|waiting| waiting.receive)
     }
 }

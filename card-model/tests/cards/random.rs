@@ -34,6 +34,8 @@ const ENDPOINTS: u8 = 2;
 /// Requests of one endpoint that may be outstanding.
 const OUTSTANDING: usize = 90;
 const MULTI_BYTES: u64 = 4096;
+/// List of their buffers.
+const MULTI: usize = 2;
 const TAGS: [u64; 3] = [0, 1, 1 << 63 | 1];
 
 /// A message that was sent.
@@ -87,6 +89,8 @@ struct Pending {
     offset: u64,
     length: u64,
     buffer: Option<(usize, u64)>,
+    /// Completions before.
+    before: u32,
     /// Of a send: the message.
     message: Option<u64>,
 }
@@ -434,6 +438,7 @@ impl World {
                 offset,
                 length,
                 buffer: Some((0, offset)),
+                before: 0,
                 message: Some(id),
             },
         );
@@ -531,7 +536,7 @@ impl World {
             return;
         };
         let multi = !all && self.rng.random_ratio(1, 6);
-        let list = if multi { 2 } else { 1 };
+        let list = if multi { MULTI } else { 1 };
         let Some(offset) = self.host(card, endpoint).free[list].pop() else {
             return;
         };
@@ -560,6 +565,7 @@ impl World {
                 offset,
                 length,
                 buffer: Some((list, offset)),
+                before: 0,
                 message: None,
             },
         );
@@ -654,6 +660,7 @@ impl World {
                 length,
                 buffer: offset.map(|offset| (1, offset)),
                 // The claim has taken it already.
+                before: 0,
                 message: (id != u64::MAX).then_some(id),
             },
         );
@@ -718,6 +725,14 @@ impl World {
         assert_eq!(status == Status::InvalidRequest, malformed, "{entry:x?}");
         let more = entry.flags & COMPLETION_MORE != 0;
         assert!(!more || row.completes == Completes::OnceOrMore);
+        let multi = pending
+            .buffer
+            .filter(|&(list, _)| list == MULTI && !malformed);
+        let told = multi.map_or((0, 0), |(_, start)| {
+            let count = if more { 0 } else { pending.before + 1 };
+            (pending.offset - start, count)
+        });
+        assert_eq!((entry.offset.into(), entry.count), told, "{entry:x?}");
         let good = matches!(status, Status::Success | Status::Truncated);
         match row.opcode {
             Opcode::TaggedSend => {
@@ -773,6 +788,7 @@ impl World {
             let pending = host.pending.get_mut(&entry.request).expect("it is there");
             pending.offset += entry.length;
             pending.length -= entry.length;
+            pending.before += 1;
             return;
         }
         host.pending.remove(&entry.request);
@@ -994,6 +1010,7 @@ fn without_buffer(opcode: Opcode, target: u32, spoilt: Spoilt) -> Pending {
         offset: 0,
         length: 0,
         buffer: None,
+        before: 0,
         message: None,
     }
 }

@@ -379,8 +379,11 @@ fn a_multi_receive_takes_message_after_message_until_its_buffer_is_used_up() {
     }
     stage.run();
     let ends = std::iter::from_fn(|| stage.completion(B));
-    let flags: Vec<_> = ends.map(|entry| (entry.request, entry.flags)).collect();
-    assert_eq!(flags, [(9, COMPLETION_MORE), (9, COMPLETION_MORE), (9, 0)]);
+    let told: Vec<_> = ends
+        .map(|entry| (entry.request, entry.flags, entry.offset, entry.count))
+        .collect();
+    let more = COMPLETION_MORE;
+    assert_eq!(told, [(9, more, 0, 0), (9, more, 10, 0), (9, 0, 20, 3)]);
     let held = stage.host_side(B).bytes(&mut stage.net.cards[B], 0, 30);
     assert_eq!(held, bytes[..30]);
     assert_eq!(stage.counter(B, Counter::Unexpected), 2);
@@ -406,6 +409,7 @@ fn a_multi_receive_ends_when_no_completion_is_free_for_it_to_stay() {
     stage.run();
     let entry = stage.completion(B).expect("it completes");
     assert_eq!((entry.request, entry.flags), (1, 0));
+    assert_eq!((entry.offset, entry.count), (0, 1));
 }
 
 #[test]

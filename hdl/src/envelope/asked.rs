@@ -2,6 +2,7 @@
 //! [`Answer`](super::answer::Answer).
 
 use crate::prelude::*;
+use crate::types::Had;
 
 /// What was asked, and so what an answer means.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, LogicState)]
@@ -59,7 +60,8 @@ pub(super) struct Asked {
     pub context: Bits<16>,
     /// The message's match bits. Put, Get: the remote key. Answer: card address of the get's buffer.
     pub match_bits: Bits<64>,
-    /// The message's immediate data. Put, Get: the offset. Answer: key and protection domain of the get's buffer.
+    /// The message's immediate data. Put, Get: the offset. Answer: key and protection domain of the get's buffer. A request: `offset` of a
+    /// [`Had`] in the low half, `count` above.
     pub immediate: Bits<64>,
     /// The message's length in bytes. Get: bytes that are wanted. Drop, Answer: those that are on the wire.
     pub arrived: Bits<16>,
@@ -126,4 +128,6 @@ pub(super) struct Follow {
     pub address: Bits<64>,
     /// What is left of its buffer: bytes.
     pub length: Bits<32>,
+    /// What it has had.
+    pub had: Had,
 }

@@ -16,6 +16,7 @@
 
 use crate::prelude::*;
 use crate::prim::Ram;
+use crate::types::Had;
 use abi::limits::MAX_ENDPOINTS;
 
 const _: () = assert!(MAX_ENDPOINTS <= 16, "a bit an endpoint");
@@ -31,6 +32,8 @@ pub(super) struct Held {
     pub any_source: Bit,
     /// Otherwise: of this pair.
     pub pair: Bits<16>,
+    /// What it has had.
+    pub had: Had,
 }
 
 /// What the card knows of the receives that the hosts keep back.

@@ -120,6 +120,10 @@ pub fn ledger() -> Vec<Break> {
         Break::new("put_error_untold").force::<Ledger>("refuses", "head.refused"),
         // A receive that stays is said to have ended.
         Break::new("ends_what_stays").force::<Ledger>("stays.q", "false"),
+        // The last completion of a receive doesn't say how many there were,
+        Break::new("counts_nothing").force::<Ledger>("count.q", "0"),
+        // nor each where its message is.
+        Break::new("names_no_place").force::<Ledger>("offset.q", "0"),
         // A receive that may stay isn't settled.
         Break::new("settles_nothing").force_if::<Ledger>(
             "following",
@@ -281,6 +285,14 @@ pub fn delivery() -> Vec<Break> {
         Break::new("never_ends").force::<Answer>("enough", "true"),
         // A multi-receive stays although no completion is free.
         Break::new("overcommits").force::<Answer>("can_reserve", "true"),
+        // A message of a multi-receive that couldn't be written ends it,
+        Break::new("ends_by_an_error").force::<Answer>("may_go_on", "settle.data == 0"),
+        // or a refusal of the Gate doesn't.
+        Break::new("survives_a_refusal").force::<Answer>("may_go_on", "true"),
+        // Every message of a multi-receive is told as the first of its buffer.
+        Break::new("offset_stands_still").force::<Answer>("used", "receive.q.had.offset"),
+        // The last completion of a multi-receive doesn't count itself.
+        Break::new("counts_one_short").force::<Answer>("number", "receive.q.had.count - 1"),
         // A claim leaves its message in Lists.
         Break::new("claims_by_probe").force::<Admit>("claim_takes", "Operation::Probe"),
         // The credit is returned at the claim.

@@ -22,7 +22,8 @@
 use crate::prelude::*;
 use crate::prim::InOrder;
 use crate::types::{
-    Answered, Completion, Ending, RemoteGet, SinkUpdate, SlotWritten, Slotted, WriteCompletion,
+    Answered, Completion, Ending, RemoteGet, Settled, SinkUpdate, SlotWritten, Slotted,
+    WriteCompletion,
 };
 use abi::completion::COMPLETION_MORE;
 use abi::status::Status;
@@ -80,8 +81,8 @@ pub struct Ledger {
     pub write_done: Pulse<In, Bit>,
     /// Status that the receive of the entry ends with, if it ends.
     pub settle: Stream<Out, Bits<8>>,
-    /// The receive stays. In the cycle in which `settle` is taken, or later.
-    pub settled: Pulse<In, Bit>,
+    /// What becomes of the receive. In the cycle in which `settle` is taken, or later.
+    pub settled: Pulse<In, Settled>,
     /// A completion.
     pub complete: Stream<Out, WriteCompletion>,
     /// The write of a message's slot was answered.
@@ -109,6 +110,9 @@ pub struct Ledger {
     state: Reg<State>,
     /// Its receive stays.
     stays: Reg<Bit>,
+    // What its completion says of a multi-receive that has taken its message.
+    offset: Reg<Bits<32>>,
+    count: Reg<Bits<31>>,
 
     head: Signal<Local, Ending>,
     head_writes: Signal<Local, Bit>,
@@ -188,6 +192,11 @@ impl Logic for Ledger {
             self.completion.next.length = bit_cast::<64, 16>(self.head.val().length);
             self.completion.next.pair = self.head.val().pair;
             self.completion.next.context = self.head.val().context;
+            self.completion.next.offset = self.offset.q.val();
+            self.completion.next.count = self.count.q.val();
+        } else {
+            self.completion.next.offset = self.head.val().immediate.get_bits::<32>(0);
+            self.completion.next.count = self.head.val().immediate.get_bits::<31>(32);
         }
         send!(
             self.settle,
@@ -264,6 +273,8 @@ impl Logic for Ledger {
                 }
                 if self.advances.val() {
                     self.stays.d.next = false;
+                    self.offset.d.next = 0.into();
+                    self.count.d.next = 0.into();
                     self.written.valid.next = self.head.val().fills;
                 }
             }
@@ -272,14 +283,18 @@ impl Logic for Ledger {
                 self.following.next = State::Settled;
                 if self.settled.valid.val() {
                     self.following.next = self.after_settle.val();
-                    self.stays.d.next = self.settled.data.val();
+                    self.stays.d.next = self.settled.data.val().stays;
+                    self.offset.d.next = self.settled.data.val().offset;
+                    self.count.d.next = self.settled.data.val().count;
                 }
             }
             State::Settled => {
                 self.advances.next = self.settled.valid.val();
                 self.following.next = self.after_settle.val();
                 if self.settled.valid.val() {
-                    self.stays.d.next = self.settled.data.val();
+                    self.stays.d.next = self.settled.data.val().stays;
+                    self.offset.d.next = self.settled.data.val().offset;
+                    self.count.d.next = self.settled.data.val().count;
                 }
             }
             State::Complete => {

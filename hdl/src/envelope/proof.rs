@@ -13,7 +13,7 @@ use super::breaks;
 use super::ledger::{Ledger, LedgerEntry};
 use crate::prelude::*;
 use crate::proofs::{Method, Proof};
-use crate::types::{Completion, Ending};
+use crate::types::{Completion, Ending, Settled};
 use crate::verilog::Break;
 use abi::completion::COMPLETION_MORE;
 use abi::status::Status;
@@ -50,7 +50,7 @@ pub struct LedgerProof {
     /// A write is answered, if one is under way: those of the entries, and one whose entry comes next.
     pub answer: Pulse<In, Bit>,
     /// A receive is settled, if one is to be.
-    pub settled: Pulse<In, Bit>,
+    pub settled: Pulse<In, Settled>,
     /// What is offered is taken.
     pub takes: Signal<In, Bits<6>>,
     #[is(Ledger::small(ENTRIES))]
@@ -73,8 +73,8 @@ pub struct LedgerProof {
     my_error: Reg<Bit>,
     /// What it has said before this cycle.
     said: Reg<Bits<9>>,
-    /// Its receive stays.
-    stays: Reg<Bit>,
+    /// What becomes of its receive.
+    becomes: Reg<Settled>,
     silent: Reg<Bits<4>>,
     level: Signal<Local, Bits<4>>,
     comes: Signal<Local, Bit>,
@@ -191,7 +191,7 @@ impl LedgerProof {
                 self.my_error.d.next = self.answer.data.val();
             }
             self.said.d.next = 0.into();
-            self.stays.d.next = false;
+            self.becomes.d.next = Settled::default();
             self.silent.d.next = 0.into();
         }
         self.turn.next = self.there.q.val() & (self.my_number.q.val() == self.ended.q.val());
@@ -240,7 +240,7 @@ impl LedgerProof {
         self.completion.next.status = self.status.val();
         self.completion.next.kind = self.ending.val().kind;
         self.completion.next.handle = self.ending.val().handle;
-        if self.stays.q.val() {
+        if self.becomes.q.val().stays {
             self.completion.next.flags = COMPLETION_MORE;
         }
         if self.ending.val().of_message {
@@ -249,6 +249,11 @@ impl LedgerProof {
             self.completion.next.match_bits = self.ending.val().match_bits;
             self.completion.next.immediate = self.ending.val().immediate;
             self.completion.next.length = bit_cast::<64, 16>(self.ending.val().length);
+            self.completion.next.offset = self.becomes.q.val().offset;
+            self.completion.next.count = self.becomes.q.val().count;
+        } else {
+            self.completion.next.offset = self.ending.val().immediate.get_bits::<32>(0);
+            self.completion.next.count = self.ending.val().immediate.get_bits::<31>(32);
         }
     }
 
@@ -309,7 +314,7 @@ impl LedgerProof {
         if self.turn.val() {
             self.said.d.next = self.heard.val();
             if self.settled_now.val() {
-                self.stays.d.next = self.settled.data.val();
+                self.becomes.d.next = self.settled.data.val();
             }
             self.silent.d.next = 0.into();
             if self.may_speak.val() & !self.speaks.val() & !self.settling.q.val() {
@@ -375,7 +380,7 @@ impl LedgerProof {
 
 /// Bits that are free: of each number in an entry the lowest, since numbers are only passed on. All others are zero.
 fn narrow_entries() -> Vec<String> {
-    let numbers = [3, 11, 43, 51, 59, 92, 108, 124, 188, 252, 268, 280];
+    let numbers = [3, 11, 43, 51, 59, 92, 108, 124, 188, 220, 252, 268, 280];
     let flags = [0, 1, 2, 91, 272, 273, 274, 275, 276, 277, 278, 279, 312];
     let held = (0..LedgerEntry::BITS).filter(|bit| !numbers.contains(bit) && !flags.contains(bit));
     held.map(|bit| format!("entry[{bit}]=0")).collect()

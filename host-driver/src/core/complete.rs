@@ -10,7 +10,7 @@ use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::shared::readable::Held;
 use crate::shared::{Payload, SharedBuffer};
-use crate::table::{Outstanding, Place, Request, Segments};
+use crate::table::{Had, Outstanding, Place, Request, Segments};
 use crate::transport::{PauseResult, TransportError};
 use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::event::NO_PAIR;
@@ -24,6 +24,16 @@ fn is_unreachable(link: &Link) -> bool {
 /// The status of a completion. A code that the ABI doesn't have isn't what a card wrote.
 fn status_of(completion: &Completion) -> Status {
     Status::from_code(completion.status).unwrap_or(Status::MemoryError)
+}
+
+/// The status of a completion, unless it is one of a multi-receive and the card has another place or number for it than the library has counted: what is in the
+/// buffer isn't known then.
+fn settled(had: Option<Had>, completion: &Completion, status: Status) -> Status {
+    let is_good = matches!(status, Status::Success | Status::Truncated);
+    match had {
+        Some(had) if is_good && !had.agrees(completion) => Status::MemoryError,
+        _ => status,
+    }
 }
 
 /// What a request has read, of one kind or of the other.
@@ -224,6 +234,7 @@ impl Own<'_> {
             shared,
             segments,
             entry: _,
+            had,
             cancel,
             order,
             told,
@@ -251,7 +262,7 @@ impl Own<'_> {
         }
         let named = work.operation().pair();
         let open = named.filter(|&pair| self.pair_mut(pair).is_some());
-        let mut status = self.status_on(named, completion);
+        let mut status = settled(had, completion, self.status_on(named, completion));
         if let Some(parts) = &parts
             && status == Status::Flushed
         {
@@ -295,6 +306,8 @@ impl Own<'_> {
             immediate: completion.immediate,
             length: completion.length,
             buffer,
+            offset: had.map_or(0, |had| had.bytes),
+            completions: had.map_or(0, |had| had.completions + 1),
             shared,
             segments,
             more: false,
@@ -378,25 +391,34 @@ impl Own<'_> {
         }
     }
 
-    /// One message of a multi-receive that stays: the front of its buffer, which the message fills, is given to the application.
+    /// One message of a multi-receive that stays: the front of its buffer, which the message fills, is given to the application. So is that of a message that
+    /// couldn't be written: the card is done with it, and goes on behind.
     fn finish_one(&mut self, completion: &Completion) -> Option<WorkCompletion> {
         let handle = self.queue.table.of_wire(completion.request);
         let pair = self.pair_of_card(completion.pair);
         let found = self.queue.table.get_mut(handle)?;
-        let rest = found.buffer.as_mut()?;
+        let (Some(rest), Some(had)) = (found.buffer.as_mut(), found.had.as_mut()) else {
+            // Only a multi-receive stays.
+            self.queue.strays += 1;
+            return None;
+        };
         let length = usize::try_from(completion.length).map_or(rest.len(), |n| n.min(rest.len()));
+        let before = *had;
+        had.take(length);
         Some(WorkCompletion {
             wr_id: found.wr_id,
             request: handle,
             endpoint: self.rings.place,
             kind: found.work.kind(),
-            status: status_of(completion),
+            status: settled(Some(before), completion, status_of(completion)),
             pair,
             context: completion.context,
             match_bits: completion.match_bits,
             immediate: completion.immediate,
             length: completion.length,
             buffer: Some(rest.split_to(length)),
+            offset: before.bytes,
+            completions: 0,
             shared: None,
             segments: Segments::default(),
             more: true,

@@ -7,7 +7,7 @@ use crate::link::Link;
 use crate::operation::{Posting, Work};
 use crate::region::Buffer;
 use crate::ring::RequestRing;
-use crate::table::{Entry, Outstanding, Request};
+use crate::table::{Entry, Had, Outstanding, Request};
 use crate::transport::{PauseResult, TransportError};
 use abi::event::NO_PAIR;
 
@@ -51,6 +51,7 @@ impl Own<'_> {
         let handle = self.queue.table.insert(Outstanding {
             buffer,
             entry: is_kept.then_some(entry),
+            had: entry.is_multi().then(Had::default),
             ..Outstanding::new(self.rings.at, wr_id, work)
         });
         if let Some(target) = work.operation().target() {
@@ -86,6 +87,9 @@ impl Own<'_> {
                 if let Some(buffer) = buffer {
                     // A multi-receive that comes back has given away the front of its buffer.
                     (request.key, request.address, request.length) = buffer;
+                }
+                if let Some(had) = &mut found.had {
+                    had.post();
                 }
                 if work.posting().is_kept {
                     let source = work.operation().pair();

@@ -26,7 +26,10 @@ fn noticed_by(broken: Break) -> fn() {
         Break::ReadyWaits | Break::RefusalUnheard => {
             ready::a_ready_send_without_a_receive_fails_and_the_pair_goes_on
         }
-        Break::MultiStartsAgain => {
+        Break::MultiEndsByError => {
+            multi::a_message_that_memory_refuses_fails_alone_and_the_next_ones_come_behind_its_part
+        }
+        Break::MultiStartsAgain | Break::MultiOffsetStays | Break::MultiCountShort => {
             multi::messages_fill_the_buffer_one_behind_the_other_until_too_little_is_left
         }
         Break::CompletesTwice => {

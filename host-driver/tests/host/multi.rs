@@ -2,6 +2,7 @@
 
 use crate::common::{Side, connected, cramped, fabric, sized};
 use host_driver::{PostError, Source, TaggedReceive, WaitError, WcKind, WcStatus};
+use soft_card::BusAccess;
 
 fn send(side: &Side, match_bits: u64, bytes: &[u8]) {
     let send = side.send(match_bits);
@@ -37,6 +38,8 @@ pub fn messages_fill_the_buffer_one_behind_the_other_until_too_little_is_left() 
             );
             // Nine are left behind the seventh: less than twenty.
             assert_eq!(completion.more, k < 6);
+            assert_eq!(completion.offset, 13 * k as u64);
+            assert_eq!(completion.completions, if k < 6 { 0 } else { 7 });
             assert_eq!(completion.received(), text);
             assert_eq!(completion.pair, Some(b.pair));
             let part = completion.buffer.unwrap();
@@ -67,6 +70,57 @@ fn a_message_longer_than_what_is_left_is_truncated_and_the_last() {
     let last = b.next();
     assert_eq!((last.status, last.more), (WcStatus::Truncated, false));
     assert_eq!(last.received(), [2; 10]);
+    assert_eq!((last.offset, last.completions), (20, 2));
+}
+
+#[test]
+pub fn a_message_that_memory_refuses_fails_alone_and_the_next_ones_come_behind_its_part() {
+    const BAD: [u8; 13] = [0xbb; 13];
+    // None waits for the receive, those up to the bad one do, or all do.
+    for early in [0, 2, 4] {
+        let fabric = fabric();
+        let (a, mut b) = connected(&fabric, 8);
+        let texts = [[1; 13], BAD, [3; 13], [4; 13]];
+        for text in &texts[..early] {
+            send(&a, 7, text);
+        }
+        b.pause(20_000);
+        // The slots have been written: from now on only the buffer is refused these bytes.
+        fabric.bus(
+            1,
+            |access| !matches!(access, BusAccess::Write { bytes, .. } if bytes == BAD),
+        );
+        let buffer = b.buffer(60);
+        b.endpoint
+            .post_multi_recv(1, &b.receive(7), buffer, 13)
+            .unwrap();
+        for text in &texts[early..] {
+            send(&a, 7, text);
+        }
+        let mut whole = host_driver::Buffer::empty();
+        for (k, text) in texts.iter().enumerate() {
+            let completion = b.next();
+            let (status, received): (_, &[u8]) = match *text == BAD {
+                true => (WcStatus::MemoryError, &[]),
+                false => (WcStatus::Success, text),
+            };
+            assert_eq!(
+                (completion.status, completion.received()),
+                (status, received)
+            );
+            assert_eq!((completion.wr_id, completion.length), (1, 13));
+            assert_eq!((completion.more, completion.offset), (k < 3, 13 * k as u64));
+            assert_eq!(completion.completions, if k < 3 { 0 } else { 4 });
+            let part = completion.buffer.unwrap();
+            assert_eq!(part.len(), if k < 3 { 13 } else { 21 });
+            match k {
+                0 => whole = part,
+                _ => whole.join(part).unwrap(),
+            }
+        }
+        assert_eq!(whole.len(), 60);
+        assert_eq!((b.cq.outstanding(), b.cq.strays()), (0, 0));
+    }
 }
 
 #[test]
@@ -85,6 +139,7 @@ fn a_multi_receive_that_is_cancelled_gives_back_what_is_left() {
         (last.wr_id, last.status, last.more),
         (1, WcStatus::Cancelled, false)
     );
+    assert_eq!((last.offset, last.completions), (20, 2));
     assert_eq!(last.buffer.unwrap().len(), 44);
     assert_eq!(b.cq.outstanding(), 0);
 }
@@ -139,6 +194,9 @@ fn a_multi_receive_is_kept_like_any_other_and_goes_on_behind_what_it_has() {
         let completion = b.next();
         assert_eq!((completion.wr_id, completion.more), (1, k < 9));
         assert_eq!(completion.received(), [k; 10]);
+        // However often the card was given what was left.
+        assert_eq!(completion.offset, 10 * u64::from(k));
+        assert_eq!(completion.completions, if k < 9 { 0 } else { 10 });
     }
     assert_eq!(b.cq.outstanding(), 1);
 }

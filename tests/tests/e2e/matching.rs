@@ -301,6 +301,9 @@ pub(crate) fn a_multi_receive_takes_messages_until_too_little_of_its_buffer_is_l
                 let received = me.completion();
                 me.assert_received(&received, 0, number as u64, length);
                 assert_eq!((received.wr_id, received.more), (1, number < 9));
+                let before: usize = lengths[..number].iter().sum();
+                assert_eq!(received.offset, before as u64);
+                assert_eq!(received.completions, if number < 9 { 0 } else { 10 });
             }
         } else {
             for (number, length) in lengths.into_iter().enumerate() {

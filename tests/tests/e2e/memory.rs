@@ -1,8 +1,10 @@
 //! Host memory that answers with an error: the operation says so, and the card goes on.
 
+use abi::completion::COMPLETION_MORE;
 use abi::event::Cause;
 use abi::limits::EAGER_MAX;
 use abi::register::STICKY;
+use abi::request::{FLAG_MULTI, ListRequest};
 use abi::status::Status;
 use posthorn_tests::cards::both;
 use posthorn_tests::raw::{LoopbackEndpoint, Mapped, RawHost, Ring};
@@ -44,6 +46,65 @@ pub(crate) fn a_buffer_that_is_gone_is_a_memory_error_of_its_request_only() {
         (receive.match_bits, receive.request) = (9, 5);
         loopback.endpoint.post_list(receive.to_words());
         assert_eq!(loopback.status(), (5, Status::MemoryError));
+        loopback.assert_works();
+    });
+}
+
+#[test]
+pub(crate) fn a_multi_receive_goes_on_behind_a_message_that_memory_refuses_and_ends_when_its_region_has_gone()
+ {
+    both("tiny", 1, 76, |host| {
+        let host = RawHost::new(&host);
+        let mut loopback = LoopbackEndpoint::open(&host);
+        let buffers = [(); 2].map(|()| Mapped::new(host.transport(), EAGER_MAX));
+        let keys = buffers.each_ref().map(|buffer| {
+            let length = EAGER_MAX as u64;
+            host.region(loopback.domain, RIGHTS, buffer.address(), length)
+        });
+        let post = |loopback: &mut LoopbackEndpoint<'_>, request, at: usize| {
+            let receive = ListRequest {
+                flags: FLAG_MULTI,
+                min_free: 200,
+                key: keys[at],
+                address: buffers[at].address(),
+                ..loopback.receive(7, request, 400)
+            };
+            loopback.endpoint.post_list(receive.to_words());
+        };
+        // Sends a message, and says what comes of the receive.
+        let take = |loopback: &mut LoopbackEndpoint<'_>, request, length| {
+            let send = loopback.send(7, 9, length);
+            loopback.endpoint.post_send(send.to_words());
+            let both = [(); 2].map(|()| loopback.endpoint.completion());
+            let of = |request| both.iter().find(|entry| entry.request == request);
+            assert_eq!(of(9).expect("a send").status, Status::Success.code());
+            let entry = *of(request).expect("a receive");
+            assert_eq!(entry.length, length);
+            let status = Status::from_code(entry.status).expect("a status");
+            (status, entry.flags, entry.offset, entry.count)
+        };
+
+        post(&mut loopback, 1, 0);
+        let more = COMPLETION_MORE;
+        let first = take(&mut loopback, 1, 100);
+        assert_eq!(first, (Status::Success, more, 0, 0));
+        buffers[0].unmap();
+        let second = take(&mut loopback, 1, 50);
+        assert_eq!(second, (Status::MemoryError, more, 100, 0));
+        // A message of no byte needs no memory.
+        let third = take(&mut loopback, 1, 0);
+        assert_eq!(third, (Status::Success, more, 150, 0));
+        // With this one less than 200 bytes are left.
+        let fourth = take(&mut loopback, 1, 51);
+        assert_eq!(fourth, (Status::MemoryError, 0, 150, 4));
+        loopback.assert_works();
+
+        post(&mut loopback, 2, 1);
+        let first = take(&mut loopback, 2, 8);
+        assert_eq!(first, (Status::Success, more, 0, 0));
+        host.forget_region(keys[1]);
+        let second = take(&mut loopback, 2, 8);
+        assert_eq!(second, (Status::AccessDenied, 0, 8, 2));
         loopback.assert_works();
     });
 }

@@ -174,6 +174,7 @@ impl World {
                 offset,
                 length,
                 buffer: Some((3, offset)),
+                before: 0,
                 message: Some(id),
             },
         );

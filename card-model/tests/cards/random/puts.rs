@@ -141,6 +141,7 @@ impl World {
                 offset,
                 length,
                 buffer: Some((0, offset)),
+                before: 0,
                 message: Some(id),
             },
         );

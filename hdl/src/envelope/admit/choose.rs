@@ -4,7 +4,7 @@ use super::{Admit, Stage, State};
 use crate::envelope::asked::{Ask, Asked};
 use crate::prelude::*;
 use crate::types;
-use crate::types::MatchCommand;
+use crate::types::{Had, MatchCommand};
 use abi::request::CLAIM_SLOT_BITS;
 
 #[block]
@@ -58,6 +58,10 @@ impl Admit {
             self.pending.d.next = self.on_its_way.val();
             if !self.request_in.q.val() & !self.again.q.val() {
                 self.request.d.next = self.lists.data.val();
+                self.had.d.next = Had {
+                    offset: 0.into(),
+                    count: bit_cast::<31, 1>(self.list.val().flags.get_bits::<1>(2)),
+                };
             }
             if !self.pairs.initialized.val() {
                 self.state.d.next = State::Idle;
@@ -91,6 +95,7 @@ impl Admit {
                 self.asking.next = self.request.q.val().fetched.endpoint;
                 self.endpoint_held.d.next = self.request.q.val().fetched.endpoint;
                 self.pair_read.next = self.request.q.val().fetched.request.pair;
+                self.alone.d.next = self.request.q.val().fetched.request.flags.get_bit(2);
                 self.state.d.next = State::Request;
             } else if self.backlog.wake.valid.val()
                 & !self.request_in.q.val()

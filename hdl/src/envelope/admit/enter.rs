@@ -55,6 +55,7 @@ impl Admit {
                     self.request.d.next.fetched.request.address = self.follow.data.val().address;
                     self.request.d.next.fetched.request.length =
                         bit_cast::<64, 32>(self.follow.data.val().length);
+                    self.had.d.next = self.follow.data.val().had;
                     self.state.d.next = State::Request;
                     if self.follow.data.val().retire {
                         self.command_held.d.next = MatchCommand::default();

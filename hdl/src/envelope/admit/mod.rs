@@ -76,8 +76,8 @@ use crate::prelude::*;
 use crate::prim::{Fifo, Table};
 use crate::types;
 use crate::types::{
-    Arrival, ControlRequest, Fault, ListRequest, MatchCommand, PairReport, PairSetup, RaiseEvent,
-    RuleSetup, SlotWritten, Slotted,
+    Arrival, ControlRequest, Fault, Had, ListRequest, MatchCommand, PairReport, PairSetup,
+    RaiseEvent, RuleSetup, SlotWritten, Slotted,
 };
 use abi::control::Operation;
 use abi::request::{
@@ -313,6 +313,8 @@ pub(super) struct Admit {
     pending: Reg<Bit>,
     /// The request in hand.
     request: Reg<CheckedList>,
+    /// What it has had.
+    had: Reg<Had>,
     /// What is in hand enters alone.
     alone: Reg<Bit>,
     /// A rule that covers it revokes it.
@@ -421,6 +423,9 @@ pub(super) struct Admit {
     is_late: Signal<Local, Bit>,
     appends: Signal<Local, Bit>,
     of_request: Signal<Local, Asked>,
+    // What the request in hand has had, and the receive that waits, as `Asked` has it.
+    had_bits: Signal<Local, Bits<64>>,
+    waiting_had: Signal<Local, Bits<64>>,
     is_cancel: Signal<Local, Bit>,
     resumes: Signal<Local, Bit>,
     believed: Signal<Local, Bit>,

@@ -52,9 +52,14 @@ impl Admit {
             append: false,
         };
         self.claim_takes.next = types::Operation::Claim;
+        self.had_bits.next = bit_cast::<64, 32>(self.had.q.val().offset)
+            | (bit_cast::<64, 31>(self.had.q.val().count) << 32);
+        self.waiting_had.next = bit_cast::<64, 32>(self.backlog.waiting.val().had.offset)
+            | (bit_cast::<64, 31>(self.backlog.waiting.val().had.count) << 32);
         self.of_request.next = Asked::default();
         self.of_request.next.endpoint = self.request.q.val().fetched.endpoint;
         self.of_request.next.pair = self.fetched.val().pair;
+        self.of_request.next.immediate = self.had_bits.val();
         self.of_request.next.request = self.fetched.val().request;
         self.of_request.next.kind = self.request.q.val().fetched.kind;
         self.of_request.next.target = self.fetched.val().target;
@@ -75,6 +80,7 @@ impl Admit {
         self.woken.next = Asked::default();
         self.woken.next.endpoint = self.endpoint_held.q.val();
         self.woken.next.request = self.backlog.waiting.val().request;
+        self.woken.next.immediate = self.waiting_had.val();
         self.woken.next.kind = CompletionKind::Receive.into();
         self.woken.next.status = Status::ListFull.into();
     }
@@ -100,6 +106,7 @@ impl Admit {
                 {
                     self.backlog.ends.next = true;
                     self.asked_held.d.next.request = self.fetched.val().target;
+                    self.asked_held.d.next.immediate = self.waiting_had.val();
                     self.asked_held.d.next.kind = CompletionKind::Receive.into();
                     self.asked_held.d.next.status = Status::Cancelled.into();
                     self.asked_held.d.next.releases = true;

@@ -41,6 +41,7 @@ impl Admit {
         self.last.next.ask = Ask::Last;
         self.last.next.endpoint = self.walk_endpoint.q.val();
         self.last.next.request = self.backlog.waiting.val().request;
+        self.last.next.immediate = self.waiting_had.val();
         self.last.next.kind = CompletionKind::Receive.into();
         self.last.next.status = self.walk_status.q.val();
     }

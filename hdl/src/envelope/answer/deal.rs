@@ -244,10 +244,12 @@ impl Answer {
                     self.work.d.next.ending.kind = CompletionKind::Receive.into();
                     self.work.d.next.ending.endpoint = self.receive_found.val().endpoint;
                     self.work.d.next.ending.request = self.receive_found.val().request;
+                    self.work.d.next.ending.immediate = self.ended_had.val();
                 } else if self.cancels.val() {
                     self.unreserve.valid.next = true;
                     self.work.d.next.ending.status = Status::Cancelled.into();
                     self.work.d.next.ending.request = self.now.val().target;
+                    self.work.d.next.ending.immediate = self.ended_had.val();
                 } else {
                     self.work.d.next.ending.kind = self.now.val().kind;
                 }
@@ -310,6 +312,7 @@ impl Answer {
                     } else {
                         self.work.d.next.ending.status = Status::Success.into();
                         self.work.d.next.ending.of_message = false;
+                        self.work.d.next.ending.immediate = 0.into();
                         self.work.d.next.ending.freed = self.discarded_frees.val();
                     }
                 }

@@ -36,6 +36,9 @@ impl Answer {
         self.own_end.next.status = self.now.val().status;
         self.own_end.next.kind = self.now.val().kind;
         self.own_end.next.handle = self.now.val().names;
+        self.own_end.next.immediate = self.now.val().immediate;
+        self.ended_had.next = bit_cast::<64, 32>(self.receive_found.val().had.offset)
+            | (bit_cast::<64, 31>(self.receive_found.val().had.count) << 32);
         self.met.next = Ending {
             completes: true,
             endpoint: self.now.val().endpoint,

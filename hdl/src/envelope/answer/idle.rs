@@ -4,7 +4,7 @@ use super::Answer;
 use crate::envelope::backlog::Held;
 use crate::envelope::filling::Filled;
 use crate::prelude::*;
-use crate::types::Slotted;
+use crate::types::{Had, Slotted};
 
 #[block]
 impl Answer {
@@ -32,11 +32,16 @@ impl Answer {
         self.walked.valid.next = false;
         self.walked.data.next = false;
         self.hold.valid.next = false;
+        self.had.next = Had {
+            offset: self.now.val().immediate.get_bits::<32>(0),
+            count: self.now.val().immediate.get_bits::<31>(32),
+        };
         self.hold.data.next = Held {
             endpoint: self.now.val().endpoint,
             request: self.now.val().request,
             any_source: self.now.val().any_source,
             pair: self.now.val().pair,
+            had: self.had.val(),
         };
         self.tells.next = false;
         self.news.data.next = self.now.val().endpoint;

@@ -30,6 +30,7 @@ impl Answer {
             length: self.now.val().length,
             multi: self.now.val().multi,
             min_free: self.now.val().min_free,
+            had: self.had.val(),
         };
         self.receives.write.data.next = self.posted.val();
 

@@ -16,8 +16,11 @@
 //! **Multi-receives.** A receive with `FLAG_MULTI` stays posted after a message, and its buffer begins behind it from
 //! then on. It was posted with one completion reserved, like any request, and that is its last one's. So a message after
 //! which it stays needs a completion of its own, reserved at that moment; if none is free the receive ends with this
-//! message instead. It ends too when less of the buffer is left than it was posted to keep, or when something is wrong.
-//! All that is known when the payload has been written: Answer waits for it, and Admit lets nothing else in meanwhile.
+//! message instead. It ends too when less of the buffer is left than it was posted to keep, and when the Gate refuses its buffer. A message that
+//! memory answers with an error doesn't end it: some of its bytes may have been written, so all of them count as used.
+//! What becomes of it is known when the payload has been written: Answer waits for that, and Admit lets nothing else in meanwhile.
+//! What it has had, bytes and completions, goes with it: from Admit to here, while it is posted beside its buffer, while it waits for room in
+//! Backlog, and with what follows back to Admit.
 //!
 //! **Claims.** A claimed message is out of Lists, and keeps its slot and its credit. Its entry in the memory of messages
 //! holds the number of the claim, which is half of the handle; the other half is the slot. A handle is good while the
@@ -55,7 +58,7 @@ use super::slots::{SlotAnswer, SlotQuestion};
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo, Ram};
-use crate::types::{Ending, Job, MatchReply, Slotted};
+use crate::types::{Ending, Had, Job, MatchReply, Settled, Slotted};
 use abi::limits::MAX_PAIRS;
 use abi::request::slot_number;
 
@@ -82,6 +85,7 @@ struct Receive {
     length: Bits<32>,
     multi: Bit,
     min_free: Bits<32>,
+    had: Had,
 }
 
 /// What is kept of a message in a slot, at the place that the slot has.
@@ -184,7 +188,7 @@ pub(super) struct Answer {
     /// A multi-receive's payload has come to its end, with this status.
     pub settle: Stream<In, Bits<8>>,
     /// Whether the receive stays.
-    pub settled: Pulse<Out, Bit>,
+    pub settled: Pulse<Out, Settled>,
     /// What follows.
     pub follow: Pulse<Out, Follow>,
     /// A bit an endpoint: a completion can be reserved.
@@ -249,6 +253,10 @@ pub(super) struct Answer {
     receive_found: Signal<Local, Receive>,
     message_found: Signal<Local, Message>,
     posted: Signal<Local, Receive>,
+    /// What the request in hand has had.
+    had: Signal<Local, Had>,
+    /// What the receive that ends has had, as `Ending` has it.
+    ended_had: Signal<Local, Bits<64>>,
     // Ends: of the request, with its own status; of a receive, with the message that has come; of a receive, with the
     // message that was found.
     own_end: Signal<Local, Ending>,
@@ -277,7 +285,11 @@ pub(super) struct Answer {
     question: Signal<Local, SlotQuestion>,
     left: Signal<Local, Bits<32>>,
     rest: Signal<Local, Receive>,
-    status_good: Signal<Local, Bit>,
+    // Of a multi-receive: what of its buffer is used with the message in hand, which of its completions this is, and whether the message may be
+    // followed by another.
+    used: Signal<Local, Bits<32>>,
+    number: Signal<Local, Bits<31>>,
+    may_go_on: Signal<Local, Bit>,
     enough: Signal<Local, Bit>,
     one_is_free: Signal<Local, Bit>,
     can_reserve: Signal<Local, Bit>,

@@ -3,33 +3,47 @@
 use super::Answer;
 use crate::envelope::asked::Follow;
 use crate::prelude::*;
-use crate::types::Way;
+use crate::types::{Settled, Way};
 use abi::status::Status;
 
 #[block]
 impl Answer {
-    /// It stays if all went well, enough of the buffer is left and a completion is free.
+    /// It stays if its buffer may still be written, enough of that is left and a completion is free. A message that was truncated has left nothing. One
+    /// that couldn't be written, or read from its slot, has used its part of the buffer as any other.
     pub(super) fn go_on(&mut self) {
         self.left.next = self.receive.q.val().length - bit_cast::<32, 16>(self.work.q.val().length);
         self.rest.next = self.receive.q.val();
         self.rest.next.address =
             self.receive.q.val().address + bit_cast::<64, 16>(self.work.q.val().length);
         self.rest.next.length = self.left.val();
+        self.used.next =
+            self.receive.q.val().had.offset + bit_cast::<32, 16>(self.work.q.val().length);
+        self.number.next = self.receive.q.val().had.count;
+        self.rest.next.had.offset = self.used.val();
+        self.rest.next.had.count = self.receive.q.val().had.count + 1;
         self.enough.next =
             (self.left.val() >= self.receive.q.val().min_free) & self.left.val().any();
-        self.status_good.next = self.settle.data.val() == Status::Success;
+        self.may_go_on.next = self.settle.data.val() != Status::AccessDenied;
         self.one_is_free.next =
             ((self.completion_free.val() >> self.receive.q.val().endpoint.get_bits::<5>(0)) & 1)
                 .any();
         self.can_reserve.next = self.one_is_free.val();
-        self.stays.next = self.status_good.val() & self.enough.val() & self.can_reserve.val();
-        self.settled.data.next = self.stays.val();
+        self.stays.next = self.may_go_on.val() & self.enough.val() & self.can_reserve.val();
+        self.settled.data.next = Settled {
+            stays: self.stays.val(),
+            offset: self.receive.q.val().had.offset,
+            count: 0.into(),
+        };
+        if !self.stays.val() {
+            self.settled.data.next.count = self.number.val();
+        }
         self.follow.data.next = Follow {
             retire: self.work.q.val().way == Way::Hit,
             endpoint: self.receive.q.val().endpoint,
             request: self.receive.q.val().request,
             address: self.rest.val().address,
             length: self.rest.val().length,
+            had: self.rest.val().had,
         };
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use abi::capability::CAPABILITY_RULES;
-use abi::completion::CompletionKind;
+use abi::completion::{COMPLETION_MORE, CompletionKind};
 use abi::control::{Counter, GrantSetup, PairCounter, PairSetup, RegionSetup, RuleSetup};
 use abi::event::Cause;
 use abi::opcode::decode_list;
@@ -72,6 +72,11 @@ pub struct Seen {
     /// Messages after which a multi-receive stayed, and after which it didn't for want of a completion.
     pub stayed: u32,
     pub ended_early: u32,
+    /// Messages that memory answered with an error, and after which a multi-receive stayed.
+    pub survived: u32,
+    /// Multi-receives that ended, with their last message or without one, after others.
+    pub counted: u32,
+    pub counted_unfilled: u32,
     /// Times that a count of refused accesses was read that wasn't zero.
     pub refusals_read: u32,
     /// Ready messages that found a receive; that were refused; that were not, since the ring had more, or only since the host kept receives back.
@@ -225,6 +230,17 @@ impl Neighbours for Wanted {
                 let received = entry.kind == CompletionKind::Receive.code()
                     && entry.status == Status::Success.code();
                 self.seen.empty += u32::from(received && entry.length == 0);
+                let failed = entry.status == Status::MemoryError.code();
+                let stays = entry.flags & COMPLETION_MORE != 0;
+                self.seen.survived += u32::from(failed && stays);
+                let of_message = [Status::Success, Status::Truncated, Status::MemoryError]
+                    .map(Status::code)
+                    .contains(&entry.status);
+                let counted = match of_message {
+                    true => &mut self.seen.counted,
+                    false => &mut self.seen.counted_unfilled,
+                };
+                *counted += u32::from(entry.count > 1);
                 self.owe(output);
             }
             Output::Update(update) => {

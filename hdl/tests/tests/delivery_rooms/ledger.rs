@@ -23,6 +23,29 @@ enum Said {
     Ended,
 }
 
+/// `hdl::types::Settled`.
+#[derive(Clone, Copy, Debug)]
+struct Settled {
+    stays: bool,
+    offset: u32,
+    /// Of 31 bits.
+    count: u32,
+}
+
+impl Settled {
+    fn random(rng: &mut ChaCha8Rng) -> Self {
+        Settled {
+            stays: rng.random(),
+            offset: rng.random(),
+            count: rng.random::<u32>() >> 1,
+        }
+    }
+
+    fn bits(self) -> u64 {
+        u64::from(self.stays) | u64::from(self.offset) << 1 | u64::from(self.count) << 33
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     writes: bool,
@@ -30,8 +53,8 @@ struct Entry {
     guarded: bool,
     /// The write is answered by an error.
     fails: bool,
-    /// If it settles: the receive stays.
-    stays: bool,
+    /// If it settles: what becomes of the receive.
+    settled: Settled,
     ending: Ending,
 }
 
@@ -49,7 +72,7 @@ impl Entry {
             writes: rng.random(),
             guarded: rng.random(),
             fails: rng.random_bool(0.2),
-            stays: rng.random(),
+            settled: Settled::random(rng),
             ending,
         }
     }
@@ -78,13 +101,21 @@ impl Entry {
             said.push(Said::Settle(vec![status]));
         }
         if e.completes {
-            let stays = e.settles && self.stays;
+            let stays = e.settles && self.settled.stays;
+            // With a message, what was settled; without one, what came with the entry.
+            let (offset, count) = match (e.of_message, e.settles) {
+                (true, true) => (self.settled.offset, self.settled.count),
+                (true, false) => (0, 0),
+                (false, _) => (e.immediate as u32, (e.immediate >> 32) as u32 & !(1 << 31)),
+            };
             let of = |field: u64| if e.of_message { field } else { 0 };
             let completion = abi::completion::Completion {
                 request: e.request as u32,
                 status: status as u8,
                 kind: e.kind as u8,
                 handle: e.handle as u32,
+                offset,
+                count,
                 flags: if stays { COMPLETION_MORE } else { 0 },
                 match_bits: of(e.match_bits),
                 immediate: of(e.immediate),
@@ -165,7 +196,7 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
     }
     unsaid.reverse();
     let mut answered = 0;
-    let mut settles: Option<bool> = None;
+    let mut settles: Option<Settled> = None;
     let mut cycle = 0;
     while !unsaid.is_empty() {
         assert!(cycle < 20_000, "it stands still");
@@ -182,11 +213,11 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
         update.drive(&mut bench, rng.random_bool(rates.takes[3]));
         asked.drive(&mut bench, rng.random_bool(rates.takes[4]));
         told.drive(&mut bench, rng.random_bool(rates.takes[5]));
-        let stays = settles.filter(|_| rng.random_bool(rates.settled));
-        bench.set("settled_valid", stays.is_some());
-        bench.set("settled", stays.unwrap_or(rng.random()));
+        let settled = settles.filter(|_| rng.random_bool(rates.settled));
+        bench.set("settled_valid", settled.is_some());
+        bench.set("settled", settled.map_or(rng.random(), Settled::bits));
         bench.eval();
-        if stays.is_some() {
+        if settled.is_some() {
             settles = None;
         }
         // Or it is settled at once.
@@ -194,7 +225,7 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
         if at_once {
             let (n, _) = unsaid.last().expect("something is to be settled");
             bench.set("settled_valid", true);
-            bench.set("settled", entries[*n].stays);
+            bench.set("settled", entries[*n].settled.bits());
             bench.eval();
         }
 
@@ -239,7 +270,7 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
                 assert_eq!(bench.is("marked"), entries[n].ending.marks, "entry {n}");
             }
             if matches!(said, Said::Settle(_)) && !at_once {
-                settles = Some(entries[n].stays);
+                settles = Some(entries[n].settled);
             }
         }
         answered += usize::from(answers);
@@ -291,7 +322,11 @@ fn a_completion_and_its_progress_take_three_cycles() {
             writes: true,
             guarded: true,
             fails: false,
-            stays: false,
+            settled: Settled {
+                stays: false,
+                offset: 0,
+                count: 0,
+            },
             ending: Ending {
                 completes: true,
                 of_message: true,
