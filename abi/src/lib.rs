@@ -38,6 +38,6 @@ pub mod wire;
 
 /// Version of everything in this crate. The card reports it in [`register::ABI_VERSION`]; a driver
 /// that finds another one refuses the card.
-pub const ABI_VERSION: u32 = 12;
+pub const ABI_VERSION: u32 = 13;
 
 pub use constant::Constant;
