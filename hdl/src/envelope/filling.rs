@@ -62,6 +62,8 @@ pub(super) struct Filling {
     found: Signal<Local, Bit>,
     #[is(Check::new("what_fills_has_a_place"))]
     has_place: Check,
+    #[is(Check::new("a_pair_fills_one_slot"))]
+    one_of_pair: Check,
     #[is(Check::new("what_is_written_was_filling"))]
     was_here: Check,
     #[is(slots)]
@@ -84,8 +86,14 @@ impl Logic for Filling {
         self.is_lost.next = false;
         self.found.next = false;
         self.was_here.ok.next = !self.written.valid.val();
+        self.one_of_pair.ok.next = true;
         for i in 0..self._n {
             if self.here[i].q.val() {
+                if self.enters.valid.val()
+                    & ((self.member[i].q.val().slot >> 6) == (self.enters.data.val().slot >> 6))
+                {
+                    self.one_of_pair.ok.next = false;
+                }
                 if (self.member[i].q.val().slot >> 6) == self.pair.val() {
                     self.of_pair.next = true;
                 }

@@ -143,6 +143,8 @@ pub struct Ledger {
     answers_ahead: Signal<Local, Bits<16>>,
     #[is(Check::new("completion_after_the_write_response"))]
     completion_after_write: Check,
+    #[is(Check::new("nothing_lost_is_told_as_accepted"))]
+    tells_what_is_there: Check,
     #[is(Check::new("write_answers_belong_to_entries"))]
     answer_has_entry: Check,
 }
@@ -341,6 +343,10 @@ impl Logic for Ledger {
         self.says_something.next = (self.state.q.val() != State::Wait) & self.head_writes.val();
         self.completion_after_write.ok.next =
             !self.says_something.val() | (self.answers_come.q.val() != self.writes_ended.q.val());
+        self.tells_what_is_there.ok.next = !self.sink_update.valid.val()
+            | !self.head.val().fills
+            | !self.head_writes.val()
+            | !self.entries.output_answer.val();
         // One write is asked for before its entry comes: one answer may be ahead of the entries, and none further behind than they are many.
         self.answers_ahead.next = self.answers_come.q.val() - self.writes_come.q.val();
         self.answer_has_entry.ok.next =

@@ -66,6 +66,7 @@ pub(super) struct Posts {
     enters: Signal<Local, Bit>,
     verdict: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
+    what_leaves_as_allowed_has_a_yes: Check,
 }
 
 #[block]
@@ -111,6 +112,10 @@ impl Logic for Posts {
                 allowed: self.verdict.val(),
             }
         );
+        self.what_leaves_as_allowed_has_a_yes.ok.next = !self.output.valid.val()
+            | !self.output.data.val().allowed
+            | !self.requests.output.data.val().asked
+            | self.requests.output_answer.val();
         self.requests.output.ready.next = self.output.ready.val();
         self.leaves.next = self.output.valid.val() & self.output.ready.val();
 

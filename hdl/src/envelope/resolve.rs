@@ -143,6 +143,11 @@ pub struct Resolve {
     #[is(constant(config.pairs as u64))]
     pair_count: Constant<Bits<16>>,
 
+    /// The current job needs no yes of the Gate, or has it.
+    permitted: Reg<Bit>,
+    is_guarded: Signal<Local, Bit>,
+    #[is(Check::new("what_is_guarded_is_written_with_a_yes"))]
+    writes_the_permitted: Check,
     #[is(Check::new("the_gate_answers_what_it_was_asked"))]
     answer_has_question: Check,
     #[is(Check::new("no_more_is_written_than_arrives"))]
@@ -221,6 +226,13 @@ impl Logic for Resolve {
         self.writes_what_arrives.ok.next = !self.takes.val()
             | (!self.goes_to_host.val() & (self.job.data.val().way != Way::Slot))
             | (self.new_words.val() <= self.arriving_words.val());
+        self.is_guarded.next = (self.job.data.val().way == Way::Hit)
+            | (self.job.data.val().way == Way::Put)
+            | (self.job.data.val().way == Way::Copy);
+        if self.takes.val() {
+            self.permitted.d.next =
+                !self.is_guarded.val() | (self.answered.q.val() & self.granted.q.val());
+        }
         self.starts_write.next = (self.goes_to_host.val() | (self.job.data.val().way == Way::Slot))
             & self.job.data.val().length.any()
             & self.may_write.val();
@@ -309,6 +321,9 @@ impl Logic for Resolve {
             }
             _ => {}
         }
+
+        self.writes_the_permitted.ok.next =
+            !self.write_request.valid.val() | self.permitted.q.val();
 
         // What it ends with.
         self.ending.next = self.current.q.val().ending;

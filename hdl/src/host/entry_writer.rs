@@ -71,6 +71,9 @@ pub(super) struct EntryWriter<const N: usize> {
     last_goes: Signal<Local, Bit>,
     #[is(Fifo::new(depth))]
     endpoints: Fifo<Bits<8>>,
+    /// Phase of the entry whose words go.
+    taken_phase: Reg<Bit>,
+    the_last_word_of_an_entry_has_its_phase: Check,
     #[is(Check::new("entry_writer_answers_belong_to_entries"))]
     answers_what_was_asked: Check,
     #[is(Check::new("short_entries_are_aligned"))]
@@ -152,7 +155,10 @@ impl<const N: usize> Logic for EntryWriter<N> {
             self.words.d.next = self.words.q.val() >> 64;
             self.words_left.d.next = self.words_left.q.val() - 1;
         }
+        self.the_last_word_of_an_entry_has_its_phase.ok.next = (self.words_left.q.val() != 1)
+            | (self.data.data.val().get_bit(63) == self.taken_phase.q.val());
         if self.takes.val() {
+            self.taken_phase.d.next = self.phase_now.val();
             self.words.d.next = self.image.val();
             self.words_left.d.next = (N as u64 / 64);
             if self.short.val() {

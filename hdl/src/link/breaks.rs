@@ -142,7 +142,7 @@ pub fn gather() -> Vec<Break> {
         // The place of a payload that is being sent is given away.
         Break::new("place_given_away").force::<Gather>("open.q", "false"),
         // What has been given of a pair that is dropped goes out.
-        Break::new("drops_nothing").force::<Gather>("dropped.valid", "false"),
+        Break::new("drops_nothing").force::<Gather>("drops_sends", "false"),
         // A buffer is asked for although the payload is inline.
         Break::new("inline_is_asked_for").force::<Gather>("length", "job.data.length"),
         // An inline payload isn't cut at its length.

@@ -118,6 +118,17 @@ pub struct Faults {
     cause: Signal<Local, Bits<8>>,
     info: Signal<Local, Bits<64>>,
 
+    // What must hold, and what it is compared with.
+    /// The pair that failed last, unless it has been set or cleared since.
+    has_failed: Reg<Bit>,
+    failed_pair: Reg<Bits<16>>,
+    /// A bit a party: it has taken the fault.
+    took: Reg<Bits<8>>,
+    took_now: Signal<Local, Bits<8>>,
+    offers: Signal<Local, Bit>,
+    a_pair_fails_once: Check,
+    a_fault_ends_when_all_have_taken_it: Check,
+
     #[is(constant(config.pairs as u64))]
     count: Constant<Bits<16>>,
 }
@@ -249,5 +260,34 @@ impl Logic for Faults {
             _ => {}
         }
         self.pairs.write.data.next = self.pair.val();
+
+        self.offers.next =
+            (self.state.q.val() == State::Look) & self.in_range.val() & self.read.val().sound;
+        self.a_pair_fails_once.ok.next = !self.offers.val()
+            | !self.has_failed.q.val()
+            | (self.failed_pair.q.val() != self.held.q.val().pair);
+        if self.offers.val() {
+            self.has_failed.d.next = true;
+            self.failed_pair.d.next = self.held.q.val().pair;
+        }
+        if self.control.ready.val()
+            & !self.is_fail.val()
+            & (self.control.data.val().index == self.failed_pair.q.val())
+        {
+            self.has_failed.d.next = false;
+        }
+        self.took_now.next = self.took.q.val();
+        for sink in 0..party::SINKS {
+            if self.fault_valid[sink].val() & self.fault_ready[sink].val() {
+                self.took_now.next = self.took_now.val().replace_bit(sink, true);
+            }
+        }
+        self.took.d.next = self.took_now.val();
+        if self.state.q.val() == State::Look {
+            self.took.d.next = 0.into();
+        }
+        self.a_fault_ends_when_all_have_taken_it.ok.next = (self.state.q.val() != State::Offer)
+            | (self.told_now.val() != (1 << party::SINKS) - 1)
+            | (self.took_now.val() == (1 << party::SINKS) - 1);
     }
 }

@@ -69,6 +69,8 @@ pub struct FirmwareIn {
     full: Signal<Local, Bit>,
     keeps: Signal<Local, Bit>,
     frees: Signal<Local, Bit>,
+
+    a_frame_that_is_kept_has_room: Check,
 }
 
 #[block]
@@ -107,5 +109,7 @@ impl Logic for FirmwareIn {
         if self.frees.val() & !self.keeps.val() {
             self.waiting.d.next = self.waiting.q.val() - 1;
         }
+        self.a_frame_that_is_kept_has_room.ok.next = (self.waiting.q.val() < FRAMES_IN)
+            | ((self.waiting.q.val() == FRAMES_IN) & !self.keeps.val());
     }
 }

@@ -36,6 +36,16 @@ struct Numbers {
     control: Bits<32>,
 }
 
+/// The frame with a new number that went out last of its kind, for a check.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Latest {
+    /// There is one, and its pair hasn't been set or cleared since.
+    known: Bit,
+    pair: Bits<16>,
+    /// The number behind its own.
+    following: Bits<32>,
+}
+
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum State {
     /// The table is being cleared.
@@ -147,7 +157,19 @@ pub struct Framer {
     #[is(constant(config.pairs as u64 - 1))]
     last_pair: Constant<Bits<16>>,
 
+    // What must hold, and what it is compared with.
+    /// The frame that was taken last has no message.
+    control_went: Reg<Bit>,
+    /// It has just begun.
+    numbered: Reg<Bit>,
+    latest_message: Reg<Latest>,
+    latest_control: Reg<Latest>,
+    own_number: Signal<Local, Bits<32>>,
+    passes: Signal<Local, Bits<32>>,
+    is_repeat: Signal<Local, Bit>,
     tvalid_stays_within_a_frame: Check,
+    control_frames_let_a_message_between: Check,
+    a_new_number_follows_the_last_of_its_pair: Check,
 }
 
 impl Framer {
@@ -376,5 +398,67 @@ impl Logic for Framer {
             self.begun.d.next = !self.out_last.q.val();
         }
         self.tvalid_stays_within_a_frame.ok.next = !self.begun.q.val() | self.out_valid.q.val();
+        self.check();
+    }
+}
+
+#[block]
+impl Framer {
+    /// The order of the frames, and the numbers of those that go out.
+    fn check(&mut self) {
+        self.control_frames_let_a_message_between.ok.next =
+            !self.takes_control.val() | !self.message.valid.val() | !self.control_went.q.val();
+        if self.takes_message.val() | self.takes_control.val() {
+            self.control_went.d.next = self.takes_control.val();
+        }
+
+        self.numbered.d.next = (self.state.q.val() == State::Begin)
+            & self.goes_out.val()
+            & !self.framed.q.val().answer;
+        self.own_number.next = self.carried.q.val().sequence;
+        self.is_repeat.next = !self.control_went.q.val() & self.framed.q.val().again;
+        // A repeat counts if it was passed over the first time.
+        self.passes.next = self.own_number.val() - self.latest_message.q.val().following;
+        self.a_new_number_follows_the_last_of_its_pair.ok.next = true;
+        if self.numbered.q.val() & self.control_went.q.val() {
+            self.a_new_number_follows_the_last_of_its_pair.ok.next =
+                !self.latest_control.q.val().known
+                    | (self.latest_control.q.val().pair != self.framed.q.val().pair)
+                    | (self.own_number.val() == self.latest_control.q.val().following);
+            self.latest_control.d.next = Latest {
+                known: true,
+                pair: self.framed.q.val().pair,
+                following: self.own_number.val() + 1,
+            };
+        }
+        if self.numbered.q.val() & !self.control_went.q.val() {
+            self.a_new_number_follows_the_last_of_its_pair.ok.next = self.is_repeat.val()
+                | !self.latest_message.q.val().known
+                | (self.latest_message.q.val().pair != self.framed.q.val().pair)
+                | (self.own_number.val() == self.latest_message.q.val().following);
+            if !self.is_repeat.val() {
+                self.latest_message.d.next.known = true;
+                self.latest_message.d.next.pair = self.framed.q.val().pair;
+                self.latest_message.d.next.following = self.own_number.val() + 1;
+            }
+            if self.is_repeat.val()
+                & (self.latest_message.q.val().pair == self.framed.q.val().pair)
+                & !self.passes.val().get_bit(31)
+            {
+                self.latest_message.d.next.following = self.own_number.val() + 1;
+            }
+        }
+        if self.writes.val() {
+            if self.control.data.val().index == self.latest_message.q.val().pair {
+                self.latest_message.d.next.known = false;
+            }
+            if self.control.data.val().index == self.latest_control.q.val().pair {
+                self.latest_control.d.next.known = false;
+            }
+            if self.control.data.val().index == self.framed.q.val().pair {
+                self.latest_message.d.next.known = false;
+                self.latest_control.d.next.known = false;
+            }
+        }
     }
 }

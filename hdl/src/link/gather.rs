@@ -287,6 +287,7 @@ pub struct Gather {
     answer_number: Reg<Bits<4>>,
     frame_number: Reg<Bits<4>>,
     drops: Signal<Local, Bit>,
+    drops_sends: Signal<Local, Bit>,
     of_answer: Signal<Local, Bit>,
     never_leaves: Signal<Local, Bit>,
     answered_pair: Signal<Local, Bits<16>>,
@@ -309,6 +310,11 @@ pub struct Gather {
 
     #[is(Constant::new(!Bits::<128>::default()))]
     ones: Constant<Bits<128>>,
+    // What must hold, and what it is compared with.
+    /// The pair that was dropped last, and how many jobs had come by then that are still here.
+    dropped_pair: Reg<Bits<16>>,
+    before_drop: Reg<Bits<8>>,
+    what_is_dropped_is_not_offered: Check,
     comes_into_room: Check,
     each_answer_has_a_place: Check,
     a_payload_ends_where_its_length_says: Check,
@@ -375,8 +381,9 @@ impl Logic for Gather {
         self.answer();
 
         // What isn't to be sent.
+        self.drops_sends.next = self.dropped.valid.val();
         for i in 0..JOBS {
-            self.drops.next = (self.dropped.valid.val()
+            self.drops.next = (self.drops_sends.val()
                 & !self.is_answer[i].q.val()
                 & (self.dropped.data.val() == self.pair[i].q.val()))
                 | (self.answers_dropped.valid.val()
@@ -393,7 +400,7 @@ impl Logic for Gather {
             if self.job.valid.val() & (self.job_number.q.val() == i.to_bits()) {
                 self.pair[i].d.next = self.job.data.val().pair;
                 self.is_answer[i].d.next = self.job.data.val().answer;
-                self.dead[i].d.next = (self.dropped.valid.val()
+                self.dead[i].d.next = (self.drops_sends.val()
                     & !self.job.data.val().answer
                     & (self.dropped.data.val() == self.job.data.val().pair))
                     | (self.answers_dropped.valid.val()
@@ -445,6 +452,21 @@ impl Logic for Gather {
         if self.ends.val() {
             self.answered.d.next = self.answered_next.val() + 1;
         }
+
+        if self.leaves.val() & self.before_drop.q.val().any() {
+            self.before_drop.d.next = self.before_drop.q.val() - 1;
+        }
+        if self.dropped.valid.val() {
+            self.dropped_pair.d.next = self.dropped.data.val();
+            self.before_drop.d.next = self.jobs_next.val();
+            if self.job.valid.val() {
+                self.before_drop.d.next = self.jobs_next.val() + 1;
+            }
+        }
+        self.what_is_dropped_is_not_offered.ok.next = !self.message.valid.val()
+            | self.leaving.val().answer
+            | !self.before_drop.q.val().any()
+            | (self.leaving.val().pair != self.dropped_pair.q.val());
 
         // Whether a pair has a message here.
         self.has_one.next = false;

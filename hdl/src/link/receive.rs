@@ -208,6 +208,11 @@ pub struct Receive {
     #[is(constant(config.pairs as u64 - 1))]
     last_pair: Constant<Bits<16>>,
 
+    /// The number that was expected of the request that is judged, and how far its own is from it.
+    awaited: Reg<Bits<32>>,
+    off: Signal<Local, Bits<32>>,
+    #[is(Check::new("requests_arrive_with_the_expected_number"))]
+    in_order: Check,
     #[is(Check::new("arrivals_fit_a_slot"))]
     fits: Check,
     #[is(Check::new("arrivals_come_by_a_connected_pair"))]
@@ -567,5 +572,13 @@ impl Logic for Receive {
         self.fits.ok.next =
             !self.arrival.valid.val() | (self.arrival.data.val().length <= EAGER_MAX);
         self.open.ok.next = !self.arrival.valid.val() | self.peer.val().connected;
+        if self.state.q.val() == State::Judge {
+            self.awaited.d.next = self.expected.read_data.val().requests;
+        }
+        self.off.next = self.head.val().sequence - self.awaited.q.val();
+        self.in_order.ok.next = !self.arrival.valid.val()
+            | self.is_answer.val()
+            | !self.off.val().any()
+            | (self.again.q.val() & self.off.val().get_bit(31));
     }
 }

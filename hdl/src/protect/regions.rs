@@ -25,6 +25,8 @@ use abi::control::{KEY_INDEX_BITS, Operation, PAGE_BITS, RefusalReason};
 
 /// Cycles from the transfer of a query to its answer.
 pub const LATENCY: u64 = 5;
+/// Stages of a query on its way.
+const STAGES: usize = LATENCY as usize;
 
 /// Numbers of the clients.
 mod client {
@@ -178,6 +180,10 @@ pub struct Regions {
     answers: Signal<Local, Bit>,
     answered: Signal<Local, Bits<8>>,
 
+    /// Bit k: a query was taken k + 1 cycles ago.
+    taken_before: Reg<Bits<8>>,
+    #[is(Check::new("the_gate_answers_after_its_latency"))]
+    in_time: Check,
     #[is(Check::new("no_ticket_is_told_as_the_tables_change"))]
     tickets_are_out: Check,
     #[is(constant(config.regions as u64))]
@@ -450,5 +456,10 @@ impl Logic for Regions {
         // A wait begins as the tables change, and is for what has begun before.
         self.tickets_are_out.ok.next =
             !self.changes.val() | !(self.gathers.q.val() | self.delivers.q.val());
+        self.taken_before.d.next = self.taken_before.q.val() << 1;
+        if self.takes.val() {
+            self.taken_before.d.next = (self.taken_before.q.val() << 1) | 1;
+        }
+        self.in_time.ok.next = self.answers.val() == self.taken_before.q.val().get_bit(STAGES - 1);
     }
 }

@@ -91,6 +91,17 @@ impl Admit {
         self.entered.d.next = self.counts.val();
         self.has_room.ok.next = (self.entered.q.val() <= ENTERED)
             | (self.lost_in.q.val() & (self.entered.q.val() == ENTERED + 1));
+        if self.arrival.ready.val() {
+            self.message_went.d.next = true;
+        }
+        if self.lists.ready.val() {
+            self.message_went.d.next = false;
+        }
+        // Before a fault or a control request a message may go out of turn.
+        self.turns_are_taken.ok.next = !self.list_free.val()
+            | !self.arrival_free.val()
+            | self.list_goes.val()
+            | (self.arrival_goes.val() & (!self.message_went.q.val() | self.arrival_now.val()));
         self.messages.enters.valid.next = self.fires.val() & self.enters_message.q.val();
         self.messages.enters.data.next = Member {
             pair: self.message.q.val().pair,

@@ -458,6 +458,10 @@ pub(super) struct Admit {
     woken: Signal<Local, Asked>,
     last: Signal<Local, Asked>,
     news: Signal<Local, Bit>,
+    /// A message was taken after the last request.
+    message_went: Reg<Bit>,
+    #[is(Check::new("messages_and_requests_take_turns"))]
+    turns_are_taken: Check,
     #[is(Check::new("slots_take_each_setup"))]
     setup_is_taken: Check,
     #[is(Check::new("no_more_has_entered_than_there_are_places_for"))]

@@ -44,5 +44,40 @@ impl SendQueues {
         self.one_reservation_is_given_up_at_a_time.ok.next =
             !(self.in_time.val() & self.walker.released.valid.val());
         self.what_ends_has_room.ok.next = !self.ends.val() | self.ended.input.ready.val();
+        // The limit may be set below what has been tried.
+        self.no_pair_tries_more_often_than_it_may.ok.next = !self.write.val()
+            | (self.source_next.val().tries <= self.source_next.val().retry_limit)
+            | (self.source_next.val().tries <= self.source.q.val().tries);
+    }
+
+    /// The send that was given last doesn't end by a walk while its payload may be read.
+    pub(super) fn check_latest(&mut self) {
+        self.unsettled_next.next = self.unsettled.q.val();
+        if self.gives.val() {
+            self.unsettled_next.next = self.unsettled.q.val() + 1;
+            self.latest_place.d.next = self.source.q.val().first
+                | bit_cast::<16, 8>(
+                    self.turn_number.val().get_bits::<8>(0)
+                        & bit_cast::<8, 6>(self.source.q.val().last),
+                );
+        }
+        if self.deciding.q.val() == Step::Result {
+            self.unsettled_next.next = self.unsettled.q.val() - 1;
+            if self.latest_unsettled.q.val().any() {
+                self.latest_unsettled.d.next = self.latest_unsettled.q.val() - 1;
+            }
+        }
+        self.unsettled.d.next = self.unsettled_next.val();
+        if self.gives.val() {
+            self.latest_unsettled.d.next = self.unsettled_next.val();
+        }
+        // Behind a send that is taken out the others move up.
+        if self.takes_out.val() {
+            self.latest_unsettled.d.next = 0.into();
+        }
+        self.no_send_ends_while_it_is_read.ok.next = !(self.walker.ended.valid.val()
+            | self.walker.released.valid.val())
+            | !self.latest_unsettled.q.val().any()
+            | (self.walker.place.val() != self.latest_place.q.val());
     }
 }

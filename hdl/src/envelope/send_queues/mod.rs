@@ -427,7 +427,13 @@ pub struct SendQueues {
     turn_stopped: Reg<Bit>,
     has_given: Signal<Local, Bit>,
 
-    // What must hold.
+    // What must hold, and what it is compared with.
+    /// Jobs whose answers haven't been worked in.
+    unsettled: Reg<Bits<8>>,
+    unsettled_next: Signal<Local, Bits<8>>,
+    /// Place of the send that was given last, and of how many answers its own is the last.
+    latest_place: Reg<Bits<16>>,
+    latest_unsettled: Reg<Bits<8>>,
     in_use_before: Signal<Local, Bits<32>>,
     in_use_next: Signal<Local, Bits<32>>,
     unacknowledged_next: Signal<Local, Bits<32>>,
@@ -444,6 +450,8 @@ pub struct SendQueues {
     only_a_job_is_answered: Check,
     what_ends_has_room: Check,
     one_reservation_is_given_up_at_a_time: Check,
+    no_pair_tries_more_often_than_it_may: Check,
+    no_send_ends_while_it_is_read: Check,
 
     #[is(constant(config.pairs as u64))]
     pairs: Constant<Bits<16>>,
@@ -499,5 +507,6 @@ impl Logic for SendQueues {
         self.end();
         self.ask();
         self.check();
+        self.check_latest();
     }
 }

@@ -205,8 +205,15 @@ pub struct Acknowledge {
     is_set: Signal<Local, Bit>,
     is_times: Signal<Local, Bit>,
 
-    // What must hold.
+    // What must hold, and what it is compared with.
     used: Signal<Local, Bits<32>>,
+    /// The frame that has just begun says nothing but the numbers.
+    alone: Reg<Bit>,
+    /// The frame before it, unless its pair has been set or cleared since.
+    has_last: Reg<Bit>,
+    last_pair: Reg<Bits<16>>,
+    last_carried: Reg<Numbers>,
+    an_acknowledgement_alone_says_something_new: Check,
     one_control_frame_a_pair_waits: Check,
     queued_envelopes_are_within_the_grant: Check,
 

@@ -54,5 +54,22 @@ impl Acknowledge {
         self.used.next = self.sink.val().accepted - self.sink.val().freed;
         self.queued_envelopes_are_within_the_grant.ok.next =
             !self.changed.val() | (self.used.val() <= bit_cast::<32, 7>(self.sink.val().granted));
+
+        self.alone.d.next =
+            self.offered.q.val() & self.control_frame.ready.val() & self.only_numbers.q.val();
+        if self.carrying.q.val() {
+            self.has_last.d.next = true;
+            self.last_pair.d.next = self.carrying_pair.q.val();
+            self.last_carried.d.next = self.carried.val();
+        }
+        if self.forgets_said.val() {
+            self.has_last.d.next = false;
+        }
+        self.an_acknowledgement_alone_says_something_new.ok.next = !self.carrying.q.val()
+            | !self.alone.q.val()
+            | !self.has_last.q.val()
+            | (self.last_pair.q.val() != self.carrying_pair.q.val())
+            | (self.last_carried.q.val().accepted != self.carried.val().accepted)
+            | (self.last_carried.q.val().freed != self.carried.val().freed);
     }
 }
