@@ -81,12 +81,14 @@ impl Told {
             match_bits,
             immediate,
             more,
+            offset,
+            completions,
             endpoint,
             ..
         } = completion;
         let bytes = completion.buffer.is_some().then(|| completion.received());
         let words = format!(
-            "{kind:?} {wr_id} of {peer:?}: context {context}, match bits {match_bits:x}, immediate {immediate:x}, length {length}, {bytes:?}, more {more}, endpoint {endpoint}"
+            "{kind:?} {wr_id} of {peer:?}: context {context}, match bits {match_bits:x}, immediate {immediate:x}, length {length}, {bytes:?} at {offset}, more {more}, of {completions}, endpoint {endpoint}"
         );
         Self::Completion(*status, words)
     }

@@ -76,7 +76,7 @@ pub(crate) fn a_multi_receive_goes_on_behind_a_message_that_memory_refuses_and_e
             let send = loopback.send(7, 9, length);
             loopback.endpoint.post_send(send.to_words());
             let both = [(); 2].map(|()| loopback.endpoint.completion());
-            let of = |request| both.iter().find(|entry| entry.request == request);
+            let of = |request: u32| both.iter().find(|entry| entry.request == request);
             assert_eq!(of(9).expect("a send").status, Status::Success.code());
             let entry = *of(request).expect("a receive");
             assert_eq!(entry.length, length);
