@@ -310,7 +310,7 @@ impl Block for Soft {
             let (reply, overflow) = self.act(command);
             self.waiting.extend(late.filter(|_| overtakes));
             let cycles = match self.fault {
-                Fault::Slow if self.rng.random_bool(0.01) => 13,
+                Fault::Slow if self.rng.random_bool(0.01) => 14,
                 _ => self.rng.random_range(2..7),
             };
             self.answers

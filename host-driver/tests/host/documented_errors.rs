@@ -466,19 +466,19 @@ fn without_gates(calls: &[Call]) -> Names {
 /// Commands that each have an argument out of range.
 const INVALID: [Call; 11] = [
     |a| a.endpoint.open_pair(0).err(),
-    |a| a.endpoint.open_pair(17).err(),
+    |a| a.endpoint.open_pair(65).err(),
     |a| a.endpoint.listen(0).err(),
-    |a| a.endpoint.listen(17).err(),
+    |a| a.endpoint.listen(65).err(),
     |a| a.endpoint.begin_connect(&a.endpoint.address(), 0, 0).err(),
     |a| {
         let here = a.endpoint.address();
-        a.endpoint.begin_connect(&here, 17, 0).err()
+        a.endpoint.begin_connect(&here, 65, 0).err()
     },
     |a| {
         let here = a.endpoint.address();
         a.endpoint.begin_connect(&here, 1, 1 << 31).err()
     },
-    |a| a.endpoint.reserve_peers(1, 17).err(),
+    |a| a.endpoint.reserve_peers(1, 65).err(),
     |a| a.endpoint.begin_connect(&group(), 1, 0).err(),
     |a| {
         let (pair, address) = a.endpoint.open_pair(1).unwrap();
