@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use posthorn::bench::{self, speed::Length};
+use posthorn::bench::{self, message::Selection, speed::Length};
 use posthorn::explain;
 use posthorn::info::Info;
 use posthorn::replay::{self, Options, Replayed, Shared};
@@ -75,6 +75,8 @@ struct BenchArguments {
     /// Of `match`: also draw cycles against depth, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    #[command(flatten)]
+    selection: Selection,
 }
 
 /// What a soak does.
@@ -206,6 +208,9 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
             "--config: no such card is built, only its matching engine: `match`",
         );
     }
+    if arguments.selection != Selection::default() && arguments.suite != Suite::Message {
+        usage("bench", "only `message` has points that are selected");
+    }
     let length = match (arguments.short, arguments.long) {
         (true, _) => Length::Short,
         (_, true) => Length::Long,
@@ -233,9 +238,10 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
         Suite::Message => bench::message::run(
             config.unwrap_or(CONFIGURATION),
             length,
+            &arguments.selection,
             arguments.seed,
             &firmware()?,
-        )?,
+        ),
         Suite::Bandwidth => bench::bandwidth::run(
             config.unwrap_or(CONFIGURATION),
             length,
@@ -277,6 +283,8 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
     } else {
         print!("{report}");
     }
+    let missing = report.unmeasured.len();
+    ensure!(missing == 0, "{missing} points couldn't be measured");
     Ok(ExitCode::SUCCESS)
 }
 

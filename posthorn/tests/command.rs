@@ -416,6 +416,8 @@ fn wrong_arguments_are_refused_with_the_usage() {
     assert!(said.contains("only its matching engine"), "{said}");
     let said = usage(&["bench", "latency", "--plot", "no/such.svg"]);
     assert!(said.contains("only `match` is drawn"), "{said}");
+    let said = usage(&["bench", "latency", "--credits", "16"]);
+    assert!(said.contains("only `message` has points"), "{said}");
 }
 
 #[test]
@@ -680,12 +682,50 @@ fn a_steady_stream_is_reported_beside_the_limit_of_its_port() {
         let ratio = value("ratio_to_framing_limit", pattern, "posted");
         // 84 bytes are eleven beats, and three are around them.
         assert!((cycles / 14.0 - ratio).abs() < 1e-9, "{cycles} {ratio}");
-        assert!(ratio >= 0.99, "{pattern} is faster than its port: {ratio}");
-        if pattern != "fan_out" {
-            let unexpected = value("cycles_per_message", pattern, "unexpected");
-            assert!(unexpected >= 14.0, "{pattern}: {unexpected}");
+        // A host looks once in 16 cycles, so that a figure may be a little below the truth.
+        assert!(ratio >= 0.98, "{pattern} is faster than its port: {ratio}");
+    }
+    // Cycles are the same on every machine, so a slower card shows. These are a tenth above what was measured: a change that needs more says why.
+    for (pattern, posted, unexpected) in [
+        ("stream", 55.0, 97.0),
+        ("fan_in", 15.5, 31.0),
+        ("fan_out", 17.3, 26.0),
+        ("both", 20.0, 79.0),
+    ] {
+        for (receive, most) in [("posted", posted), ("unexpected", unexpected)] {
+            let cycles = value("cycles_per_message", pattern, receive);
+            assert!(cycles <= most, "{pattern} {receive}: {cycles}, not {most}");
         }
     }
+    for point in points.iter().filter(|point| point["unit"] == "cycles") {
+        let share = point["unexpected"].as_f64().expect("a share");
+        match point["params"]["receive"] == "posted" {
+            true => assert!(share <= 0.2, "{point}"),
+            false => assert!(share >= 0.9, "{point}"),
+        }
+    }
+}
+
+#[test]
+fn a_point_that_cannot_be_measured_takes_away_no_other_and_fails_the_command() {
+    // Five pairs of sixteen credits need 80 places for messages, and the card has 64.
+    let mut command = bench(&["message", "--short", "--pattern", "stream", "--bytes", "8"]);
+    let output = command.args(["--pairs", "5", "--credits", "16"]).output();
+    let output = output.expect("it runs");
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report all the same");
+    let unmeasured = report["unmeasured"].as_array().expect("a list");
+    let receives: Vec<&Value> = unmeasured
+        .iter()
+        .map(|one| &one["params"]["receive"])
+        .collect();
+    assert_eq!(receives, ["posted", "unexpected"]);
+    for one in unmeasured {
+        let reason = one["reason"].as_str();
+        assert!(reason.is_some_and(|reason| !reason.is_empty()), "{one}");
+    }
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(said.contains("2 points couldn't be measured"), "{said}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
             lose,
         };
         let carried =
-            message::carry(config, seed, firmware, case, 0).with_context(|| format!("{case:?}"))?;
+            message::carry(config, seed, firmware, case).with_context(|| format!("{case:?}"))?;
         let per_message = carried.seen.per_message;
         let best = *lossless.get_or_insert(per_message);
         let params = [

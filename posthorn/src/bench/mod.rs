@@ -56,6 +56,32 @@ impl Point {
     }
 }
 
+/// A figure that couldn't be measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Unmeasured {
+    /// Name of the point.
+    pub name: &'static str,
+    /// What the figure would depend on.
+    pub params: BTreeMap<&'static str, Value>,
+    /// Why there is none.
+    pub reason: String,
+}
+
+impl Unmeasured {
+    /// A figure of `params` that there isn't because of `error`.
+    pub fn new<const N: usize>(
+        name: &'static str,
+        params: [(&'static str, Value); N],
+        error: &anyhow::Error,
+    ) -> Self {
+        Self {
+            name,
+            params: params.into(),
+            reason: format!("{error:#}"),
+        }
+    }
+}
+
 /// The figures of one suite.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -69,6 +95,9 @@ pub struct Report {
     pub seed: u64,
     /// Figures.
     pub points: Vec<Point>,
+    /// Figures that there should be too. The command fails if there are any, but it prints the others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmeasured: Vec<Unmeasured>,
 }
 
 impl Report {
@@ -80,6 +109,7 @@ impl Report {
             commit: env!("POSTHORN_COMMIT"),
             seed,
             points,
+            unmeasured: Vec::new(),
         }
     }
 }
@@ -92,19 +122,11 @@ impl fmt::Display for Report {
             self.suite, self.config, self.seed, self.commit
         )?;
         for point in &self.points {
-            let params: Vec<String> = point
-                .params
-                .iter()
-                .map(|(name, value)| match value {
-                    Value::String(text) => format!("{name}={text}"),
-                    other => format!("{name}={other}"),
-                })
-                .collect();
             write!(
                 f,
                 "  {:<14} {:<40} {:>14.2} {}",
                 point.name,
-                params.join(" "),
+                listed(&point.params),
                 point.value,
                 point.unit
             )?;
@@ -113,8 +135,25 @@ impl fmt::Display for Report {
             }
             writeln!(f)?;
         }
+        for one in &self.unmeasured {
+            let params = listed(&one.params);
+            writeln!(
+                f,
+                "  {:<14} {params:<40} not measured: {}",
+                one.name, one.reason
+            )?;
+        }
         Ok(())
     }
+}
+
+/// Parameters, for people.
+fn listed(params: &BTreeMap<&'static str, Value>) -> String {
+    let params = params.iter().map(|(name, value)| match value {
+        Value::String(text) => format!("{name}={text}"),
+        other => format!("{name}={other}"),
+    });
+    params.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -140,5 +179,22 @@ mod tests {
             ]})
         );
         assert!(report.to_string().contains("kind=exact"));
+    }
+
+    #[test]
+    fn a_figure_that_could_not_be_measured_is_told_beside_the_others() {
+        let point = Point::new("arrive", [("depth", 1.into())], 7.0, "cycles");
+        let mut report = Report::new("match", "ecp5", 1, vec![point]);
+        let error = anyhow::anyhow!("no room").context("posting");
+        let none = Unmeasured::new("arrive", [("depth", 2.into())], &error);
+        report.unmeasured.push(none);
+        let value = serde_json::to_value(&report).unwrap();
+        assert_eq!(value["points"].as_array().map(Vec::len), Some(1));
+        assert_eq!(
+            value["unmeasured"],
+            json!([{"name": "arrive", "params": {"depth": 2}, "reason": "posting: no room"}])
+        );
+        let text = report.to_string();
+        assert!(text.contains("depth=1") && text.contains("not measured: posting: no room"));
     }
 }
