@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use abi::control::Operation;
 use abi::register::{ENDPOINT_PAGE, FIRST_ENDPOINT_PAGE, PAGE_BYTES};
 use abi::wire::FrameType;
-use card_model::matching::{Command, Reply, Sizes};
+use card_model::matching::{Command, Reply, Sizes, Units};
 use rand::Rng;
 use sim::Cluster;
 use sim::fabric::{Passing, Tap};
@@ -134,6 +134,7 @@ pub fn watched(
             cycle: 0,
             log,
             commands: VecDeque::new(),
+            units: Units::default(),
             frame_in: Vec::new(),
             frame_out: (0, Vec::new()),
             moving: VecDeque::new(),
@@ -165,6 +166,8 @@ struct Watched {
     log: Seen,
     /// The commands that await their replies, which come in their order.
     commands: VecDeque<(u64, Command)>,
+    /// Where the gates keep the messages of each pair.
+    units: Units,
     frame_in: Vec<u8>,
     /// First cycle, and the bytes so far.
     frame_out: (u64, Vec<u8>),
@@ -190,12 +193,22 @@ impl Watched {
         if let Some(reply) = outputs.reply.reply()
             && let Some((since, command)) = self.commands.pop_front()
         {
+            let reply = self.units.named(command.operation, reply);
+            let reply = reply.unwrap_or_else(|what| panic!("cycle {cycle}: {what}"));
             self.note(since, Event::Matched(command, reply, cycle));
         }
         if outputs.matching.valid {
             let command = Command::from_words(&outputs.matching.command);
             let command = command.expect("a command of the ABI");
             self.commands.push_back((cycle, command));
+        }
+        if outputs.unit.valid {
+            let (pair, count, unit) = (outputs.unit.pair, outputs.unit.count, outputs.unit.unit);
+            let told = self.units.tell(pair, count, unit);
+            told.unwrap_or_else(|what| panic!("cycle {cycle}: {what}"));
+        }
+        if outputs.gates_reset {
+            self.units = Units::default();
         }
         let reads = [Operation::CounterRead, Operation::PairRead].map(|o| o.code());
         if outputs.control.valid && !reads.contains(&outputs.control.operation) {
