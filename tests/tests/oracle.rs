@@ -296,7 +296,7 @@ fn programs_come_to_rest_on_cards_that_have_every_capability() {
             &host,
             &TINY,
             1,
-            Mix::even(1500).shared(),
+            Mix::even(2500).shared(),
             &Fragile::default(),
         );
         ends.lock().unwrap().extend(ends_of_sends([&story]));

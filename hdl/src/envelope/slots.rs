@@ -201,7 +201,7 @@ impl Slots {
     pub(super) fn new(config: &Config) -> Self {
         let units = config.unexpected / usize::from(UNIT_PLACES);
         assert!(
-            config.unexpected % usize::from(UNIT_PLACES) == 0 && (2..=1 << 8).contains(&units),
+            config.unexpected.is_multiple_of(UNIT_PLACES.into()) && (2..=1 << 8).contains(&units),
             "{} places",
             config.unexpected
         );
@@ -276,7 +276,7 @@ impl Logic for Slots {
         self.taken.next = self.word.q.val();
         self.beyond.next = 0.into();
         for i in 0..64 {
-            if !(self.limit.q.val() > i.to_bits()) {
+            if self.limit.q.val() <= i.to_bits() {
                 self.beyond.next = self.beyond.val().replace_bit(i, true);
             }
         }
