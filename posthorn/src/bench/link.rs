@@ -50,6 +50,8 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
             bytes: BYTES,
             posted: true,
             credits: CREDITS,
+            // No more, since a message that waits for its credit is late without being lost.
+            sends: CREDITS,
             latency: LATENCIES[0],
             messages,
             lose,
