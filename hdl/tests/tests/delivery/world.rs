@@ -13,7 +13,7 @@ use abi::limits::EAGER_MAX;
 use abi::opcode::{BufferUse, OpcodeRow, TargetUse, WorkRing};
 use abi::request::{
     FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_PAST_RULES, FLAG_RESUME, ListRequest,
-    Opcode, Segment,
+    Opcode, Segment, claim_handle, slot_number,
 };
 use abi::status::Status;
 use card_model::delivery::Arrival;
@@ -1159,13 +1159,13 @@ impl World {
         let live = self.reference.claims();
         let (of, handle) = match self.rng.random_range(0..8) {
             0 => {
-                // Whatever the handle says: a place that there is, with any number, or nothing that there is.
-                let pair = u32::from(self.some_pair());
-                let place = pair * 16 + self.rng.random_range(0..4);
+                // Whatever the handle says: a slot that there is, with any number, or nothing that there is.
+                let pair = self.some_pair();
+                let slot = slot_number(pair, self.rng.random_range(0..4));
                 let number = [0, 1, self.rng.random_range(0..200)][self.rng.random_range(0..3)];
                 (
                     endpoint,
-                    [number << 16 | place, self.rng.random()][self.rng.random_range(0..2)],
+                    [claim_handle(number, slot), self.rng.random()][self.rng.random_range(0..2)],
                 )
             }
             1..3 if !self.claims.is_empty() => {
