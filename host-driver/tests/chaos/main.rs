@@ -70,7 +70,7 @@ fn assert_promises_kept(steps: u64, attachment: Attachment) {
         ("peers revoked", steps / 20_000),
         ("fences", steps / 20_000),
         ("puts that landed", steps / 5000),
-        ("gets that read", steps / 10_000),
+        ("gets that read", steps / 5000),
         ("refused accesses", steps / 2000),
         ("windows that came back", steps / 2000),
         ("restarts", 1),

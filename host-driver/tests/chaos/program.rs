@@ -168,7 +168,7 @@ impl World {
                 endpoints: 3,
                 pairs: 8,
                 posted: [2, 64][rng.random_range(0..2)],
-                unexpected: 32,
+                unexpected: 56,
                 regions: 24,
                 posted_reserved: 0,
                 capabilities: [0, capability::ALL][rng.random_range(0..2)],
