@@ -731,6 +731,8 @@ mod tests {
         assert_eq!(command, abi::monitor::MATCH_COMMAND_WIDTHS);
         let reply = widths(MatchReply::descriptor());
         assert_eq!(reply, abi::monitor::MATCH_REPLY_WIDTHS);
+        let unit = widths(PlaceUnit::descriptor());
+        assert_eq!(unit, abi::monitor::PLACE_UNIT_WIDTHS);
     }
 
     #[test]

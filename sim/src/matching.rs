@@ -168,10 +168,7 @@ impl MatchWatch {
     /// # Errors
     /// If another pair has it.
     pub fn give(&mut self, unit: &UnitMonitor) -> Result<(), String> {
-        match unit.valid {
-            true => self.units.tell(unit.pair, unit.count, unit.unit),
-            false => Ok(()),
-        }
+        unit.note(&mut self.units)
     }
 
     /// Looks at the pins in `cycle`.

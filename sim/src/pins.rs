@@ -21,7 +21,7 @@
 use std::path::Path;
 
 use abi::control::DATA_WORDS;
-use match_reference::{Reply, Sizes};
+use match_reference::{Reply, Sizes, Units};
 use model::Rate;
 
 /// Bytes of one beat of the memory bus and of the network streams.
@@ -253,6 +253,19 @@ pub struct UnitMonitor {
     pub count: u16,
     /// The unit.
     pub unit: u16,
+}
+
+impl UnitMonitor {
+    /// Notes it, if there is one.
+    ///
+    /// # Errors
+    /// If another pair has the unit, or the count is none that the pair may come to have.
+    pub fn note(&self, units: &mut Units) -> Result<(), String> {
+        match self.valid {
+            true => units.tell(self.pair, self.count, self.unit),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Words of 32 bits that the command of a matching operation fills.

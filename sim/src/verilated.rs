@@ -11,6 +11,7 @@ use std::path::Path;
 
 use abi::control::DATA_WORDS;
 use abi::mgmt::{MEMORY_BASE, memory_word};
+use abi::monitor::place_unit_fields;
 use hdl::config::Config;
 use match_reference::{Sizes, sizes_of};
 use model::{Model, ModelError, Port, Rate};
@@ -261,10 +262,8 @@ impl VerilatedCard {
         }
         out.unit.valid = bit(p.monitor_unit_valid);
         if out.unit.valid {
-            let unit = m.get(p.monitor_unit);
-            out.unit.pair = unit as u16;
-            out.unit.count = (unit >> 16 & 15) as u16;
-            out.unit.unit = (unit >> 20) as u16;
+            (out.unit.pair, out.unit.count, out.unit.unit) =
+                place_unit_fields(m.get(p.monitor_unit));
         }
     }
 }

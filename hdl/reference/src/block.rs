@@ -1,9 +1,11 @@
 //! The engine's pins.
 
+use std::collections::VecDeque;
+
 use model::{Model, ModelError, Port};
 
+use abi::monitor::place_unit;
 use card_model::matching::{Command, Operation, Reply, Units};
-use std::collections::VecDeque;
 
 /// What the engine's pins show in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +137,7 @@ impl Verilated {
                     let unit = self.pairs as u16 - 1 - pair;
                     let told = self.units.tell(pair, 1, unit);
                     told.unwrap_or_else(|what| panic!("{what}"));
-                    model.set(self.unit, u64::from(pair) | 1 << 16 | u64::from(unit) << 20);
+                    model.set(self.unit, place_unit(pair, 1, unit));
                     model.set(self.unit_valid, 1);
                     model.step();
                 }

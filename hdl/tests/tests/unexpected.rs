@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use abi::limits::{MAX_CREDITS, UNIT_PLACES};
+use abi::monitor::place_unit;
 use abi::request::{pair_and_slot, slot_number};
 use card_model::matching::{Command, Lists, Operation, Outcome, Reply, Sizes};
 use hdl::config::{self, Config};
@@ -388,7 +389,7 @@ impl Pair {
 
 /// A pair gets a unit, the last of so many.
 fn give_unit(bench: &mut Bench, pair: u64, count: u64, unit: u64) {
-    bench.set("unit", pair | count << 16 | unit << 20);
+    bench.set("unit", place_unit(pair as u16, count as u16, unit as u16));
     bench.set("unit_valid", true);
     bench.step();
     bench.set("unit_valid", false);

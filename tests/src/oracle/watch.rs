@@ -202,11 +202,8 @@ impl Watched {
             let command = command.expect("a command of the ABI");
             self.commands.push_back((cycle, command));
         }
-        if outputs.unit.valid {
-            let (pair, count, unit) = (outputs.unit.pair, outputs.unit.count, outputs.unit.unit);
-            let told = self.units.tell(pair, count, unit);
-            told.unwrap_or_else(|what| panic!("cycle {cycle}: {what}"));
-        }
+        let told = outputs.unit.note(&mut self.units);
+        told.unwrap_or_else(|what| panic!("cycle {cycle}: {what}"));
         if outputs.gates_reset {
             self.units = Units::default();
         }
