@@ -6,8 +6,8 @@
 //! it unique among the endpoint's outstanding requests.
 //!
 //! A *claim* takes a message out of the unexpected ones for its endpoint alone. The message keeps its slot and its credit
-//! until it is received or discarded, by the handle that the claim's completion gives: the slot of the message
-//! (pair × 16 + slot) below the number of the claim, so that the handle of an earlier claim names nothing.
+//! until it is received or discarded, by the handle that the claim's completion gives: the [number of the message's slot](slot_number)
+//! below the number of the claim, so that the handle of an earlier claim names nothing.
 //!
 //! A *gather*, a send with [`FLAG_GATHER`], has a buffer of up to [`MAX_SEGMENTS`] segments, each with a key of its own. It takes two entries of the
 //! ring: the send itself names the first segment, and a [`SendSegments`] entry behind it the others. Both are posted by one doorbell. The message
@@ -34,7 +34,8 @@ constants! {
     SIZES {
         /// Size of a work request in bytes.
         REQUEST_BYTES: usize = 64;
-        /// Bits of a claim's handle that are the number of the message's slot, pair × `MAX_CREDITS` + its number in the pair; those above are the number of the claim, from 1.
+        /// Bits of a claim's handle that are the number of the message's slot, pair × `MAX_CREDITS` + its number in the pair; those above are the number
+        /// of the claim, from 1.
         CLAIM_SLOT_BITS: u32 = 16;
         /// Most segments of a gather: one in the request, the others in the entry behind it.
         MAX_SEGMENTS: usize = 4;

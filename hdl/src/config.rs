@@ -32,7 +32,8 @@ pub struct Config {
     pub row_ways: usize,
     /// Match bits that are compared, from the lowest on: 1 to 64. What is beyond may be anything.
     pub match_bits: usize,
-    /// Places of unexpected messages: the sum of the credits that admission may give, each pair's rounded up to units of `UNIT_PLACES`. A number of units, at most 256.
+    /// Places of unexpected messages: the sum of the credits that admission may give, each pair's rounded up to units of
+    /// `UNIT_PLACES`. A number of units, at most 256.
     pub unexpected: usize,
     /// Descriptors of sends, of which each pair has a run: a power of two.
     pub descriptors: usize,

@@ -19,7 +19,7 @@
 //!
 //! **Places.** What the card keeps of messages in slots is kept at places, of which it has fewer than all pairs could have slots. A pair that comes gets
 //! as many units of [`UNIT_PLACES`] as its slots need, and gives them back when it goes. They needn't be neighbours: so nothing is ever too
-//! scattered for a pair whose envelopes the card has. That takes up to [`SETUP`] cycles, in which questions wait. The firmware admits no more than there are.
+//! scattered for a pair whose envelopes the card has. That takes two cycles for each unit that is given back and two for each that is taken, and some more, in which questions wait. The firmware admits no more than there are.
 //!
 //! Marks change in the order of the card, before payloads have moved: a slot may be taken again while its old message is
 //! still being read. That is sound since [`Resolve`](super::Resolve) moves payloads in the same order, and doesn't begin one before all words of
@@ -38,10 +38,6 @@ const _: () = assert!(UNIT_PLACES == 8, "the kernel cuts places here");
 
 /// Units of a pair, at most.
 const UNITS: usize = (MAX_CREDITS / UNIT_PLACES) as usize;
-
-/// Cycles from the transfer of a setup until questions are taken again, at most.
-#[cfg(doc)]
-pub const SETUP: usize = 4 + 4 * UNITS;
 
 /// What doesn't change while a pair is connected.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]

@@ -12,8 +12,6 @@ use host_matching::workload::{Kind, Structure, Workload, mask};
 
 /// Context of receives that only keep classes busy.
 const ASIDE: u16 = 0xffff;
-/// Messages of a pair before the next pair is used: the credits that a pair has as a rule.
-const CREDITS: usize = 8;
 
 /// Cycles of one operation, over the samples taken.
 #[derive(Clone, Debug, Default)]
@@ -297,10 +295,7 @@ impl Engine {
     fn slot(&self, spread: Spread, n: usize) -> (u16, u8) {
         let (pairs, row) = (self.sizes.pairs, self.sizes.comparators);
         let (pair, slot) = match spread {
-            Spread::Dense => {
-                let first = n / CREDITS;
-                (first % pairs, n % CREDITS + CREDITS * (first / pairs))
-            }
+            Spread::Dense => (n / SLOTS, n % SLOTS),
             Spread::Sparse => {
                 let rows = SLOTS / row;
                 let round = n / (pairs * rows);
