@@ -54,6 +54,11 @@ impl Delivery {
         !sink.connected || sink.failed.is_some()
     }
 
+    /// Whether a message of this pair has been lost, so that none behind it is accepted.
+    pub fn is_behind_a_lost_one(&self, pair: u16) -> bool {
+        self.sink(pair).losing
+    }
+
     /// Whether a message falls under a rule. Nothing else falls under one.
     pub fn is_revoked(&self, arrival: &Arrival) -> bool {
         if !arrival.is_message() {
@@ -82,20 +87,23 @@ impl Delivery {
                 pair: arrival.pair,
                 counter: PairCounter::RuleDrops,
             });
-            around.put(Output::Update(Update {
+            let update = Update {
                 pair: arrival.pair,
                 accepted: true,
                 freed: self.broken != Break::RuledKeepsCredit,
                 refused: false,
-            }));
+            };
+            self.accept(update, around);
         } else if let Some(awaited) = &arrival.answers {
             self.answer(arrival, awaited, around);
         } else if let Some(asked) = arrival.asks {
             // In the order of the pair's requests it is a put of no byte. It is answered when all before it is written.
             if !asked.again {
-                around.put(update(arrival.pair, true, false));
+                self.accept(update(arrival.pair, false), around);
             }
-            around.put(Output::Asked(asked));
+            if asked.again || !sink.losing {
+                around.put(Output::Asked(asked));
+            }
         } else if arrival.put {
             self.put(arrival, around);
         } else {
@@ -120,7 +128,7 @@ impl Delivery {
             let reply = self.command(&command, around);
             match slot {
                 _ if reply.found => self.hit(arrival, reply.index, around),
-                _ if refusable => around.put(update(arrival.pair, true, true)),
+                _ if refusable => self.accept(update(arrival.pair, true), around),
                 Some(slot) => self.miss(arrival, slot, around),
                 None => {
                     let status = Status::LinkError;
@@ -172,6 +180,9 @@ impl Delivery {
         {
             status = Status::MemoryError;
         }
+        if self.sink(arrival.pair).losing {
+            status = Status::MemoryError;
+        }
         let rest = self.settle(&receive, written, status, around);
         if let Some(rest) = rest {
             self.receives.insert(index, rest);
@@ -186,7 +197,7 @@ impl Delivery {
             self.goes();
         }
         self.complete(&receive, &envelope, status, rest.is_some(), around);
-        around.put(update(arrival.pair, true, false));
+        self.accept(update(arrival.pair, false), around);
     }
 
     /// A put goes to the memory that its key opens, or is refused. So is one whose memory answers with an error: its sender is told the same.
@@ -215,7 +226,7 @@ impl Delivery {
             }
         };
         let told = !written && self.broken != Break::PutRefusalUntold;
-        around.put(update(pair, true, told));
+        self.accept(update(pair, told), around);
     }
 
     /// The answer of a get goes to the buffer of the get, and says what that ends with.
@@ -261,7 +272,8 @@ impl Delivery {
             sink.used |= 1 << slot;
             address += sink.slots;
         }
-        if arrival.payload.is_empty() || around.write(address, &arrival.payload).is_ok() {
+        let written = arrival.payload.is_empty() || around.write(address, &arrival.payload).is_ok();
+        if written && !self.sink(pair).losing {
             return around.put(Output::Update(Update {
                 pair,
                 accepted: true,
@@ -270,8 +282,18 @@ impl Delivery {
             }));
         }
         self.messages.entry(place).and_modify(|m| m.lost = true);
+        if let Some(sink) = self.sink_mut(pair) {
+            sink.losing = true;
+        }
         if !around.slot_fails_later() {
             self.slot_fails(pair, slot, around);
+        }
+    }
+
+    /// Its peer is told of a message, unless one in front of it is lost.
+    fn accept(&self, update: Update, around: &mut impl Neighbours) {
+        if !self.sink(update.pair).losing {
+            around.put(Output::Update(update));
         }
     }
 
@@ -288,8 +310,11 @@ impl Delivery {
         self.give_up(pair, Cause::SlotError, Status::MemoryError, around);
     }
 
-    /// The message has no place: the pair can't go on.
+    /// The message has no place: the pair can't go on. It ends so once.
     fn give_up(&mut self, pair: u16, cause: Cause, status: Status, around: &mut impl Neighbours) {
+        if self.sink(pair).given_up {
+            return;
+        }
         around.put(Output::Raise {
             endpoint: self.sink(pair).endpoint,
             cause,
@@ -301,16 +326,17 @@ impl Delivery {
         // What else it sends is dropped from now on.
         if let Some(sink) = self.sink_mut(pair) {
             sink.failed = Some(status);
+            sink.given_up = true;
         }
     }
 }
 
-/// A message needs no storage: it has been delivered, or refused.
-fn update(pair: u16, accepted: bool, refused: bool) -> Output {
-    Output::Update(Update {
+/// A message is accepted and needs no storage: it has been delivered, or refused.
+fn update(pair: u16, refused: bool) -> Update {
+    Update {
         pair,
-        accepted,
+        accepted: true,
         freed: true,
         refused,
-    })
+    }
 }

@@ -93,6 +93,10 @@ struct Sink {
     slots: u64,
     /// A bit for each slot that holds a message.
     used: u64,
+    /// A message is lost: none behind it is accepted.
+    losing: bool,
+    /// Its failure was asked for here.
+    given_up: bool,
     /// Accesses of the peer that a region refused.
     refused: u32,
 }

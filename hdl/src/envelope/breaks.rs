@@ -132,6 +132,10 @@ pub fn ledger() -> Vec<Break> {
         ),
         // A message whose slot couldn't be written is told as one that is there.
         Break::new("loses_nothing").force::<Ledger>("is_lost", "false"),
+        // What is behind a lost message is told as anything else;
+        Break::new("accepts_behind_the_lost").force::<Ledger>("is_behind", "false"),
+        // and after its pair was set anew nothing of it is accepted.
+        Break::new("forgets_no_loss").force::<Ledger>("forgets.q", "false"),
         // A slot is told as written when its message comes.
         Break::new("written_early").force_if::<Ledger>(
             "written.valid",
@@ -368,7 +372,7 @@ pub fn delivery() -> Vec<Break> {
         Break::new("ready_waits").force::<Admit>("may_be_posted", "true"),
         // The host is believed to keep nothing although the endpoint is stalled.
         Break::new("forgets_kept").force::<Admit>("believed", "true"),
-        // A message passes one of its pair that is on its way to its slot.
+        // A message passes one of its pair that Lists, or Answer, haven't dealt with.
         Break::new("passes_its_pair").force::<Admit>("pair_waits", "false"),
         // A request of a stalled endpoint passes messages that are being looked up.
         Break::new("passes_a_message").force::<Admit>("endpoint_waits", "false"),
@@ -381,6 +385,12 @@ pub fn delivery() -> Vec<Break> {
         Break::new("reads_what_fills").force::<Answer>("unsafe_yet", "false"),
         // A request waits for ever for a message whose slot couldn't be written.
         Break::new("waits_for_the_lost").force::<Answer>("lost", "false"),
+        // What is behind a lost message is accepted all the same.
+        Break::new("accepts_behind_the_lost").force::<Ledger>("is_behind", "false"),
+        // A pair that two messages are lost of fails twice.
+        Break::new("gives_up_twice").force::<Admit>("has_given_up", "false"),
+        // Of a pair that was closed and set anew nothing is accepted, since one was lost before.
+        Break::new("remembers_the_lost").force::<Ledger>("forgets.q", "false"),
         // A message enters although it isn't known whether there is a slot for it.
         Break::new("enters_without_a_look").force::<Admit>("slot_known", "true"),
         // A request waits until no message wants to enter.

@@ -133,6 +133,7 @@ pub struct Delivery {
     copies: Copies,
     #[is(Resolve::new(config))]
     resolve: Resolve,
+    #[is(Ledger::new(config.pairs))]
     ledger: Ledger,
     #[is(config.pairs)]
     _pairs: usize,
@@ -153,7 +154,8 @@ impl Logic for Delivery {
     fn update(&mut self) {
         self.initialized.next = self.admit.initialized.val()
             & self.slots.initialized.val()
-            & self.resolve.initialized.val();
+            & self.resolve.initialized.val()
+            & self.ledger.initialized.val();
 
         // What comes.
         join!(self.arrival => self.admit.arrival);
@@ -226,6 +228,7 @@ impl Logic for Delivery {
         self.resolve.refused_pair.next = self.admit.refused_pair.val();
         self.admit.refused_count.next = self.resolve.refused_count.val();
         join!(self.admit.forget => self.resolve.forget);
+        join!(self.admit.forget => self.ledger.forget);
         join!(self.refused_elsewhere => self.resolve.elsewhere);
 
         // Ends.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A slot fills until its write is answered. If that is an error the slot is *lost*: whoever finds its message must take it for
-//! one that isn't there, until it has been removed from Lists. A pair fills one slot at most.
+//! one that isn't there, until it has been removed from Lists. Several slots of a pair may fill at once.
 
 use crate::prelude::*;
 use crate::types::SlotWritten;
@@ -62,8 +62,8 @@ pub(super) struct Filling {
     found: Signal<Local, Bit>,
     #[is(Check::new("what_fills_has_a_place"))]
     has_place: Check,
-    #[is(Check::new("a_pair_fills_one_slot"))]
-    one_of_pair: Check,
+    #[is(Check::new("a_slot_is_filled_once"))]
+    once: Check,
     #[is(Check::new("what_is_written_was_filling"))]
     was_here: Check,
     #[is(slots)]
@@ -86,13 +86,13 @@ impl Logic for Filling {
         self.is_lost.next = false;
         self.found.next = false;
         self.was_here.ok.next = !self.written.valid.val();
-        self.one_of_pair.ok.next = true;
+        self.once.ok.next = true;
         for i in 0..self._n {
             if self.here[i].q.val() {
                 if self.enters.valid.val()
-                    & ((self.member[i].q.val().slot >> 6) == (self.enters.data.val().slot >> 6))
+                    & (self.member[i].q.val().slot == self.enters.data.val().slot)
                 {
-                    self.one_of_pair.ok.next = false;
+                    self.once.ok.next = false;
                 }
                 if (self.member[i].q.val().slot >> 6) == self.pair.val() {
                     self.of_pair.next = true;

@@ -11,6 +11,10 @@
 //! say is said in the order of the drawing; each word waits until it is taken, and an entry that has nothing to say ends in the
 //! cycle in which it is at the head and answered.
 //!
+//! Once a message of a pair is lost, since its slot couldn't be written, none of the pair behind it is accepted until `forget`: one that went to a slot is
+//! lost too, the receive of one that met it completes with `MemoryError`, and nothing of a put, a get or a refusal is told. So messages may go to
+//! their slots, or to receives, before it is known what became of those in front of them.
+//!
 //! A get of a peer is passed on as `asked` when all before it is written, so its answer is read behind that. Of the answer of a get of this card
 //! `answered` tells that it is in the buffer, or what went wrong.
 
@@ -20,7 +24,7 @@
 )]
 
 use crate::prelude::*;
-use crate::prim::InOrder;
+use crate::prim::{InOrder, Table};
 use crate::types::{
     Answered, Completion, Ending, RemoteGet, Settled, SinkUpdate, SlotWritten, Slotted,
     WriteCompletion,
@@ -69,12 +73,14 @@ enum State {
 }
 
 /// The block.
-#[block]
+#[block(pairs: usize)]
 pub struct Ledger {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Forgets everything. No write may be under way.
     pub reset: Signal<In, Bit>,
+    /// Its table is cleared; no entry may come before.
+    pub initialized: Signal<Out, Bit>,
     /// Entries in the order of their writes.
     pub entry: Stream<In, LedgerEntry>,
     /// The oldest write has been answered: whether by an error.
@@ -103,10 +109,20 @@ pub struct Ledger {
     pub marked: Signal<Out, Bit>,
     /// No entry is here.
     pub empty: Signal<Out, Bit>,
+    /// No message of this pair is lost from now on. No entry of it may be here.
+    pub forget: Pulse<In, Bits<16>>,
 
     /// With the answers to their writes: whether they were errors.
     #[is(InOrder::new(ENTRIES, ANSWERS))]
     entries: InOrder<LedgerEntry, Bit>,
+    /// Pairs of which a message is lost.
+    #[is(Table::new(pairs))]
+    losing: Table<Bit>,
+    /// The head has been here for a cycle: it is known whether its pair is one of them.
+    looked: Reg<Bit>,
+    /// A pair is to be forgotten.
+    forgets: Reg<Bit>,
+    forgotten: Reg<Bits<16>>,
     state: Reg<State>,
     /// Its receive stays.
     stays: Reg<Bit>,
@@ -128,8 +144,12 @@ pub struct Ledger {
     after_lost: Signal<Local, State>,
     after_update: Signal<Local, State>,
     after_ask: Signal<Local, State>,
-    /// The head is a message that went to its slot, and isn't there.
+    /// The head isn't accepted, since a message of its pair in front of it is lost.
+    is_behind: Signal<Local, Bit>,
+    /// The head is a message that went to its slot, and isn't there, or isn't accepted.
     is_lost: Signal<Local, Bit>,
+    loses: Signal<Local, Bit>,
+    written_pair: Signal<Local, Bits<16>>,
     /// The state is left for `following`.
     advances: Signal<Local, Bit>,
     following: Signal<Local, State>,
@@ -145,16 +165,23 @@ pub struct Ledger {
     completion_after_write: Check,
     #[is(Check::new("nothing_lost_is_told_as_accepted"))]
     tells_what_is_there: Check,
+    #[is(Check::new("nothing_behind_a_lost_message_is_accepted"))]
+    accepts_up_to_the_lost: Check,
     #[is(Check::new("write_answers_belong_to_entries"))]
     answer_has_entry: Check,
 }
 
 impl Ledger {
-    /// For a proof: one of so few entries that a solver follows them.
-    pub fn small(entries: usize) -> Self {
+    /// For the pairs of a card.
+    pub fn new(pairs: usize) -> Self {
+        Self::build(pairs)
+    }
+
+    /// For a proof: one of so few entries and pairs that a solver follows them.
+    pub fn small(entries: usize, pairs: usize) -> Self {
         Self {
             entries: InOrder::new(entries, 2 * entries),
-            ..Self::default()
+            ..Self::new(pairs)
         }
     }
 }
@@ -169,15 +196,22 @@ impl Logic for Ledger {
         self.head_writes.next = self.entries.output.data.val().writes;
         self.entries.awaits.next = self.head_writes.val();
         self.write_failed.next = self.head_writes.val() & self.entries.output_answer.val();
-        self.is_lost.next = self.head.val().fills & self.write_failed.val();
+
+        // Pairs that have lost a message: the head's is looked up while its write is awaited.
+        self.initialized.next = self.losing.initialized.val();
+        self.losing.read_address.next = self.head.val().pair;
+        self.is_behind.next = self.losing.read_data.val() & self.head.val().accepted;
+        self.is_lost.next =
+            self.head.val().fills & (self.write_failed.val() | self.is_behind.val());
         self.refuses.next =
             self.head.val().refused | (self.head.val().put & self.write_failed.val());
         self.updates.next = !self.is_lost.val()
+            & !self.is_behind.val()
             & (self.head.val().accepted | self.head.val().freed | self.head.val().refused);
 
         // What the head says.
         self.status.next = self.head.val().status;
-        if self.write_failed.val() {
+        if self.write_failed.val() | self.is_behind.val() {
             self.status.next = Status::MemoryError;
         }
         self.completion.next = Completion::default();
@@ -219,7 +253,7 @@ impl Logic for Ledger {
         self.written.valid.next = false;
         self.written.data.next = SlotWritten {
             slot: (self.head.val().pair << 6) | bit_cast::<16, 6>(self.head.val().slot),
-            failed: self.write_failed.val(),
+            failed: self.write_failed.val() | self.is_behind.val(),
         };
         self.sink_update.valid.next = self.state.q.val() == State::Update;
         self.sink_update.data.next = SinkUpdate {
@@ -249,7 +283,7 @@ impl Logic for Ledger {
             self.after_ask.next = State::Answer;
         }
         self.after_update.next = self.after_ask.val();
-        if self.head.val().asks {
+        if self.head.val().asks & !self.is_behind.val() {
             self.after_update.next = State::Ask;
         }
         self.after_lost.next = self.after_update.val();
@@ -268,7 +302,7 @@ impl Logic for Ledger {
         self.following.next = State::Wait;
         match self.state.q.val() {
             State::Wait => {
-                self.advances.next = self.entries.output.valid.val();
+                self.advances.next = self.entries.output.valid.val() & self.looked.q.val();
                 self.following.next = self.after_settle.val();
                 if self.head.val().settles {
                     self.following.next = State::Settle;
@@ -330,6 +364,26 @@ impl Logic for Ledger {
         self.ended.next = self.ends.val();
         self.marked.next = self.ends.val() & self.head.val().marks;
 
+        self.looked.d.next = self.entries.here.val() & !self.ends.val();
+        self.loses.next = self.lost.valid.val() & self.lost.ready.val();
+        self.written_pair.next = self.forgotten.q.val();
+        if self.loses.val() {
+            self.written_pair.next = self.head.val().pair;
+        }
+        store!(
+            self.losing.write,
+            self.loses.val() | self.forgets.q.val(),
+            self.written_pair.val(),
+            self.loses.val()
+        );
+        if !self.loses.val() {
+            self.forgets.d.next = false;
+        }
+        if self.forget.valid.val() {
+            self.forgets.d.next = true;
+            self.forgotten.d.next = self.forget.data.val();
+        }
+
         // By numbers, not by what the states say: nothing is said of a write that isn't answered.
         if self.write_done.valid.val() {
             self.answers_come.d.next = self.answers_come.q.val() + 1;
@@ -347,6 +401,9 @@ impl Logic for Ledger {
             | !self.head.val().fills
             | !self.head_writes.val()
             | !self.entries.output_answer.val();
+        self.accepts_up_to_the_lost.ok.next = !self.sink_update.valid.val()
+            | !self.head.val().accepted
+            | !self.losing.read_data.val();
         // One write is asked for before its entry comes: one answer may be ahead of the entries, and none further behind than they are many.
         self.answers_ahead.next = self.answers_come.q.val() - self.writes_come.q.val();
         self.answer_has_entry.ok.next =

@@ -64,9 +64,9 @@ pub fn tops() -> Vec<Top> {
             Resolve::new(&TINY)
         }),
         Top::mutants("resolve_tiny_mutants", || Resolve::new(&TINY)),
-        Top::of("ledger", Class::Test, Ledger::default),
-        Top::broken("ledger_broken", breaks::ledger, Ledger::default),
-        Top::mutants("ledger_mutants", Ledger::default),
+        Top::of("ledger", Class::Test, || Ledger::new(ECP5.pairs)),
+        Top::broken("ledger_broken", breaks::ledger, || Ledger::new(ECP5.pairs)),
+        Top::mutants("ledger_mutants", || Ledger::new(ECP5.pairs)),
         Top::of("rules_tiny", Class::Test, || rules::Rules::new(&TINY)),
         Top::of("rules_ecp5", Class::Test, || rules::Rules::new(&ECP5)),
         Top::broken("rules_tiny_broken", breaks::rules, || {

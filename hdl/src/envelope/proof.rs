@@ -20,6 +20,8 @@ use abi::status::Status;
 
 /// Entries of the Ledger that is proved.
 const ENTRIES: usize = 2;
+/// Pairs of the Ledger that is proved.
+const PAIRS: usize = 2;
 /// Cycles in which an entry whose turn it is may be silent: its word comes out of the queue, and its answer's.
 const PATIENCE: u64 = 3;
 
@@ -53,8 +55,23 @@ pub struct LedgerProof {
     pub settled: Pulse<In, Settled>,
     /// What is offered is taken.
     pub takes: Signal<In, Bits<6>>,
-    #[is(Ledger::small(ENTRIES))]
+    /// The losses of a pair are forgotten, if no entry is here.
+    pub forget: Pulse<In, Bits<1>>,
+    #[is(Ledger::small(ENTRIES, PAIRS))]
     block: Ledger,
+    /// Pairs that have lost a message.
+    losing: Reg<Bits<2>>,
+    /// The losses of a pair are forgotten in this cycle, or were in the last.
+    forgets_now: Signal<Local, Bit>,
+    forgot: Reg<Bit>,
+    /// A bit for the pair of what is lost, of what is forgotten, and of the entry that is followed.
+    lost_bit: Signal<Local, Bits<2>>,
+    forgotten_bit: Signal<Local, Bits<2>>,
+    my_bit: Signal<Local, Bits<2>>,
+    /// A message in front of the entry that is followed is lost: as it was when its turn began.
+    is_behind: Signal<Local, Bit>,
+    was_behind: Reg<Bit>,
+    had_turn: Reg<Bit>,
     /// Running numbers, modulo 16: of entries that have come and ended, of writes that have come with entries and been answered.
     come: Reg<Bits<4>>,
     ended: Reg<Bits<4>>,
@@ -85,6 +102,8 @@ pub struct LedgerProof {
     turn: Signal<Local, Bit>,
     may_speak: Signal<Local, Bit>,
     error: Signal<Local, Bit>,
+    /// It is told as an error.
+    fails: Signal<Local, Bit>,
     ending: Signal<Local, Ending>,
     /// What it has to say,
     due: Signal<Local, Bits<9>>,
@@ -123,12 +142,24 @@ impl Logic for LedgerProof {
 impl LedgerProof {
     /// The Ledger, as it may be used.
     fn run(&mut self) {
+        self.level.next = self.come.q.val() - self.ended.q.val();
+        self.forgets_now.next =
+            self.forget.valid.val() & (self.level.val() == 0) & self.block.initialized.val();
+        self.forgot.d.next = self.forgets_now.val();
+        send!(
+            self.block.forget,
+            self.forgets_now.val(),
+            bit_cast::<16, 1>(self.forget.data.val())
+        );
         send!(
             self.block.entry,
-            self.entry.valid.val(),
+            self.entry.valid.val()
+                & self.block.initialized.val()
+                & !self.forgets_now.val()
+                & !self.forgot.q.val(),
             self.entry.data.val()
         );
-        self.comes.next = self.entry.valid.val() & self.block.entry.ready.val();
+        self.comes.next = self.block.entry.valid.val() & self.block.entry.ready.val();
         self.answers_now.next =
             self.answer.valid.val() & (self.answers.q.val() != self.writes.q.val() + 1);
         send!(
@@ -166,7 +197,14 @@ impl LedgerProof {
         if self.block.ended.val() {
             self.ended.d.next = self.ended.q.val() + 1;
         }
-        self.level.next = self.come.q.val() - self.ended.q.val();
+        self.lost_bit.next = bits::<2>(1) << self.block.lost.data.val().pair.get_bits::<1>(0);
+        self.forgotten_bit.next = bits::<2>(1) << self.forget.data.val();
+        if self.block.lost.valid.val() & self.block.lost.ready.val() {
+            self.losing.d.next = self.losing.q.val() | self.lost_bit.val();
+        }
+        if self.forgets_now.val() {
+            self.losing.d.next = self.losing.q.val() & !self.forgotten_bit.val();
+        }
     }
 
     /// The entry that is followed.
@@ -200,8 +238,18 @@ impl LedgerProof {
 
         // What is due.
         self.ending.next = self.mine.q.val().ending;
-        self.is_lost.next = self.ending.val().fills & self.error.val();
+        self.my_bit.next = bits::<2>(1) << self.ending.val().pair.get_bits::<1>(0);
+        self.had_turn.d.next = self.turn.val() & !self.block.ended.val();
+        self.is_behind.next =
+            self.ending.val().accepted & (self.losing.q.val() & self.my_bit.val()).any();
+        if self.had_turn.q.val() {
+            self.is_behind.next = self.was_behind.q.val();
+        }
+        self.was_behind.d.next = self.is_behind.val();
+        self.fails.next = self.error.val() | self.is_behind.val();
+        self.is_lost.next = self.ending.val().fills & self.fails.val();
         self.update_due.next = !self.is_lost.val()
+            & !self.is_behind.val()
             & (self.ending.val().accepted | self.ending.val().freed | self.ending.val().refused);
         self.due.next = 0.into();
         if self.mine.q.val().guarded {
@@ -225,14 +273,14 @@ impl LedgerProof {
         if self.update_due.val() {
             self.due.next = self.due.val().replace_bit(say::UPDATE, true);
         }
-        if self.ending.val().asks {
+        if self.ending.val().asks & !self.is_behind.val() {
             self.due.next = self.due.val().replace_bit(say::ASKED, true);
         }
         if self.ending.val().answers {
             self.due.next = self.due.val().replace_bit(say::ANSWERED, true);
         }
         self.status.next = self.ending.val().status;
-        if self.error.val() {
+        if self.fails.val() {
             self.status.next = Status::MemoryError;
         }
         self.completion.next = Completion::default();
@@ -343,7 +391,7 @@ impl LedgerProof {
             | ((!self.block.settle.valid.val()
                 | (self.block.settle.data.val() == self.status.val()))
                 & (!self.block.written.valid.val()
-                    | ((self.block.written.data.val().failed == self.error.val())
+                    | ((self.block.written.data.val().failed == self.fails.val())
                         & (self.block.written.data.val().slot
                             == ((self.ending.val().pair << 6)
                                 | bit_cast::<16, 6>(self.ending.val().slot)))))

@@ -31,6 +31,8 @@ pub struct InOrder<T: Synth, A: Synth> {
     pub output: Stream<Out, T>,
     /// With `output`: the answer, if the question awaits one.
     pub output_answer: Signal<Out, A>,
+    /// `output.data` is the oldest question, whether it has its answer or not.
+    pub here: Signal<Out, Bit>,
     /// Questions in here.
     pub level: Signal<Out, Bits<16>>,
     #[is(Fifo::new(depth))]
@@ -74,6 +76,7 @@ impl<T: Synth, A: Synth> Logic for InOrder<T, A> {
         self.questions.output.ready.next = self.answered.val() & self.output.ready.val();
         self.answers.output.ready.next =
             self.awaits.val() & self.questions.output.valid.val() & self.output.ready.val();
+        self.here.next = self.questions.output.valid.val();
         self.level.next = self.questions.level.val();
         self.answer_has_a_place.ok.next = !self.answer.valid.val() | self.answers.input.ready.val();
     }

@@ -85,6 +85,7 @@ impl Admit {
                 self.state.d.next = State::Enter;
             } else if self.overflow.valid.val() {
                 self.overflow.ready.next = true;
+                self.pair_read.next = self.overflow.data.val().pair;
                 self.pair_held.d.next = self.overflow.data.val().pair;
                 self.endpoint_held.d.next = self.overflow.data.val().endpoint;
                 self.overflown.d.next = true;

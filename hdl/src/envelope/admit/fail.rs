@@ -1,4 +1,4 @@
-//! A pair fails by what became of a message: it has found no slot, or its slot couldn't be written.
+//! A pair fails by what became of a message: it has found no slot, or its slot couldn't be written. It does so once, whatever becomes of those behind it.
 
 use super::{Admit, State};
 use crate::prelude::*;
@@ -28,10 +28,13 @@ impl Admit {
             self.own_fault.next.status = Status::LinkError.into();
         }
         self.faults.input.data.next = self.own_fault.val();
+        self.has_given_up.next = self.pair.val().given_up;
         match self.state.q.val() {
             State::Raise => {
-                self.raise.valid.next = true;
-                if self.raise.ready.val() {
+                self.raise.valid.next = !self.has_given_up.val();
+                if self.has_given_up.val() {
+                    self.state.d.next = State::Idle;
+                } else if self.raise.ready.val() {
                     self.state.d.next = State::Fail;
                 }
             }
@@ -39,6 +42,7 @@ impl Admit {
                 self.faults.input.valid.next = true;
                 self.pair_write.next = self.faults.input.ready.val();
                 self.changed.next.failed = true;
+                self.changed.next.given_up = true;
                 self.changed.next.status = self.own_fault.val().status;
                 if self.faults.input.ready.val() {
                     self.state.d.next = State::Idle;

@@ -99,6 +99,8 @@ pub(super) const ENTERED: u64 = 16;
 struct Pair {
     connected: Bit,
     failed: Bit,
+    /// Its failure was asked for here, by a message that has no place.
+    given_up: Bit,
     /// What the pair's operations complete with once it has failed.
     status: Bits<8>,
     endpoint: Bits<8>,
@@ -292,6 +294,8 @@ pub(super) struct Admit {
     looks: Reg<Bit>,
     looked: Reg<Bit>,
     vacancy: Reg<Vacancy>,
+    /// A slot of its pair fills, or did in the last cycle.
+    arrival_fills: Reg<Bit>,
     /// The next request goes before the next message.
     requests_first: Reg<Bit>,
     /// The next arrival goes before the next fault or control request.
@@ -454,6 +458,7 @@ pub(super) struct Admit {
     fires: Signal<Local, Bit>,
     counts: Signal<Local, Bits<8>>,
     own_fault: Signal<Local, Fault>,
+    has_given_up: Signal<Local, Bit>,
     waiting_named: Signal<Local, Bit>,
     woken: Signal<Local, Asked>,
     last: Signal<Local, Asked>,

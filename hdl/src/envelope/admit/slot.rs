@@ -1,7 +1,8 @@
 //! A vacant slot for the message that is offered, looked for while others enter.
 //!
-//! It stays vacant until the message enters: only messages of its pair take slots of the pair, and none of them is under way. If there is none
-//! while a request is under way, which may give one back, it is looked for again.
+//! It stays vacant until the message enters: only messages of its pair take slots of the pair, and none of them is between here and Answer. If there
+//! is none while a request is under way, which may give one back, it is looked for again. A message without one waits until those of its pair are in
+//! their slots, so that its pair fails by one thing at a time.
 
 use super::{Admit, State};
 use crate::prelude::*;
@@ -14,8 +15,7 @@ impl Admit {
         self.pair_in_hand.next = ((self.state.q.val() == State::Message)
             | ((self.state.q.val() == State::Enter) & self.enters_message.q.val()))
             & (self.message.q.val().pair == self.arrival.data.val().pair);
-        self.pair_waits.next =
-            self.messages.of_pair.val() | self.filling.of_pair.val() | self.pair_in_hand.val();
+        self.pair_waits.next = self.messages.of_pair.val() | self.pair_in_hand.val();
         send!(
             self.look,
             self.arrival.valid.val()
@@ -34,6 +34,8 @@ impl Admit {
         } else if self.looked.q.val() & !self.vacancy.q.val().found & self.request_in.q.val() {
             self.looked.d.next = false;
         }
-        self.slot_known.next = self.looked.q.val();
+        self.arrival_fills.d.next = self.filling.of_pair.val();
+        self.slot_known.next =
+            self.looked.q.val() & (self.vacancy.q.val().found | !self.arrival_fills.q.val());
     }
 }

@@ -52,6 +52,8 @@ pub struct Duty {
 pub struct Seen {
     pub statuses: HashMap<(u8, u8), u32>,
     pub dropped: u32,
+    /// Messages behind one that was lost.
+    pub behind: u32,
     pub overflows: u32,
     pub expected: u32,
     pub unexpected: u32,
@@ -494,14 +496,16 @@ impl Reference {
     pub fn arrive(&mut self, arrival: &Arrival) {
         let pair = self.pair(arrival.pair);
         let dropped = pair.is_none_or(|pair| pair.failed.is_some());
+        let behind = !dropped && self.delivery.is_behind_a_lost_one(arrival.pair);
         let seen = &mut self.wanted.seen;
         seen.dropped += u32::from(dropped);
+        seen.behind += u32::from(behind);
         let (expected, unexpected, woken) = (seen.expected, seen.unexpected, seen.woken());
         let (not_ready, refused) = (seen.not_ready, self.refused(arrival.pair));
         self.delivery.arrive(arrival, &mut self.wanted);
         let refused = self.refused(arrival.pair) - refused;
         let seen = &mut self.wanted.seen;
-        if arrival.put && !dropped {
+        if arrival.put && !dropped && !behind {
             let told = std::mem::replace(&mut seen.not_ready, not_ready) - not_ready;
             seen.put += 1 - told;
             seen.put_refused += refused;

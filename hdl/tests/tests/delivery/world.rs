@@ -675,6 +675,44 @@ impl World {
         self.control(Control::PairSet(bad));
     }
 
+    /// A slot can't be written, of which memory tells when a message behind it has gone to another slot, one to the receive of anybody's, one to nobody, and
+    /// a put to its place.
+    pub fn lose_a_message_in_front_of_others(&mut self) {
+        self.mood = Mood::Quiet;
+        let bad = self.pair_with_bad_slots();
+        self.credits = 4;
+        self.control(Control::PairClear(bad));
+        self.control(Control::PairSet(bad));
+        self.ring = [false; ENDPOINTS as usize];
+        self.post_receive(self.endpoint_of(bad), bad, FLAG_ANY_SOURCE, 64);
+        self.settle();
+        self.memory.held = true;
+        for (context, ready, put) in [
+            (1, false, false),
+            (1, false, false),
+            (0, false, false),
+            (1, true, false),
+            (1, false, true),
+        ] {
+            self.offer_message_of(bad, vec![7; 9]);
+            if let Some((message, _)) = &mut self.arrival {
+                (message.context, message.ready) = (context, ready);
+            }
+            if put {
+                self.make_it_a_put(bad, 9);
+            }
+        }
+        for _ in 0..1_000 {
+            self.cycle();
+        }
+        assert!(self.arrival.is_none(), "all have entered");
+        self.memory.held = false;
+        self.settle();
+        self.control(Control::PairClear(bad));
+        self.credits = 0;
+        self.control(Control::PairSet(bad));
+    }
+
     /// Claims a message of a pair that is connected, if there is one, and closes the pair.
     pub fn close_a_pair_with_a_claim(&mut self) {
         self.mood = Mood::Quiet;
