@@ -18,8 +18,8 @@ use crate::prim::Fifo;
 use crate::types::{DmaRequest, Job, Way};
 use abi::limits::EAGER_MAX;
 
-/// Words of the buffer: of two of the longest copies.
-pub const BUFFER_WORDS: usize = 2 * EAGER_MAX / 8;
+/// Words of the buffer: of four of the longest copies, as many as two block RAMs hold side by side.
+pub const BUFFER_WORDS: usize = 4 * EAGER_MAX / 8;
 
 /// Jobs of the queue, and copies whose end the taker hasn't heard of: a read for every eight cycles at a memory latency of 125.
 pub const JOBS: usize = 16;

@@ -157,6 +157,14 @@ impl Case {
         }
     }
 
+    /// Pairs that carry messages, counted once for each direction.
+    const fn lanes(&self) -> usize {
+        match self.pattern {
+            Pattern::Both => 2 * self.pairs,
+            _ => self.pairs,
+        }
+    }
+
     /// Cycles that a frame takes the port.
     const fn limit(&self) -> usize {
         frame_bytes(self.bytes).div_ceil(BEAT_BYTES) + GAP_BEATS as usize
@@ -308,6 +316,7 @@ fn told_of(case: Case, carried: &Carried, round_trip: f64) -> [Point; 2] {
     let mut point = Point::new("cycles_per_message", case.params(), cycles, "cycles");
     point.beside.insert("host", carried.seen.host);
     point.beside.insert("unexpected", carried.unexpected);
+    point.beside.insert("repeated", carried.repeated);
     point.beside.insert("round_trip", round_trip);
     point.beside.insert("round_trip_bound", bound);
     let ratio = cycles / limit;
@@ -363,10 +372,12 @@ pub(super) fn carry(config: &str, seed: u64, firmware: &Firmware, case: Case) ->
         100.0 * unexpected
     );
     let (seen, latencies) = nodes.swap_remove(measured);
+    let messages = case.lanes() * case.messages;
     Ok(Carried {
         seen,
         latencies,
         unexpected,
+        repeated: acknowledged.frames() as f64 / messages as f64 - 1.0,
     })
 }
 
@@ -379,6 +390,8 @@ pub(super) struct Carried {
     pub(super) latencies: Vec<u64>,
     /// Share of the messages that found no receive.
     unexpected: f64,
+    /// Frames that went again, for each message.
+    repeated: f64,
 }
 
 /// What a host has seen.
