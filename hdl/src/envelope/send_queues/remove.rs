@@ -2,9 +2,9 @@
 //! one that Gather has refused.
 //!
 //! ```text
-//!   start, from, count ──► read a descriptor ⇄ look at it ──► hits: it is this one
-//!                                                         ├─► moves: what was read goes one place up
-//!                                                         └─► done, found
+//!   start, from, count ──► read a descriptor ► compare ► judge ──► hits: it is this one
+//!                              ▲                           │   ├─► moves: what was read goes one place up
+//!                              └───────────────────────────┘   └─► done, found
 //! ```
 
 use super::descriptor::Descriptor;
@@ -15,8 +15,10 @@ enum State {
     Idle,
     /// The next descriptor is being read.
     Read,
-    /// It has been read.
+    /// It has been read, and is compared.
     Look,
+    /// It is known whether it is the one.
+    Judge,
     /// All have been looked at.
     Done,
 }
@@ -37,7 +39,7 @@ pub(super) struct Remove {
     pub busy: Signal<Out, Bit>,
     /// Number of the descriptor to read.
     pub number: Signal<Out, Bits<8>>,
-    /// That of the cycle before.
+    /// That of the cycle before. It stays while it is looked at.
     pub read: Signal<In, Descriptor>,
     /// Pulse: that is the send.
     pub hits: Signal<Out, Bit>,
@@ -55,6 +57,8 @@ pub(super) struct Remove {
     left: Reg<Bits<8>>,
     first: Reg<Bit>,
     was_found: Reg<Bit>,
+    /// It is the one that is looked for: what is read comes late in the cycle.
+    matches: Reg<Bit>,
 }
 
 #[block]
@@ -63,10 +67,10 @@ impl Logic for Remove {
         self.busy.next = self.state.q.val() != State::Idle;
         self.number.next = self.at.q.val();
         self.upper.next = self.at.q.val() - 1;
-        self.hits.next = (self.state.q.val() == State::Look)
-            & !self.was_found.q.val()
-            & (self.first.q.val() | (self.read.val().request == self.target.val()));
-        self.moves.next = (self.state.q.val() == State::Look) & self.was_found.q.val();
+        self.matches.d.next = self.first.q.val() | (self.read.val().request == self.target.val());
+        self.hits.next =
+            (self.state.q.val() == State::Judge) & !self.was_found.q.val() & self.matches.q.val();
+        self.moves.next = (self.state.q.val() == State::Judge) & self.was_found.q.val();
         self.done.next = self.state.q.val() == State::Done;
         self.found.next = self.was_found.q.val();
         self.took_first.next = self.first.q.val();
@@ -87,6 +91,9 @@ impl Logic for Remove {
                 self.state.d.next = State::Look;
             }
             State::Look => {
+                self.state.d.next = State::Judge;
+            }
+            State::Judge => {
                 if self.hits.val() {
                     self.was_found.d.next = true;
                 }

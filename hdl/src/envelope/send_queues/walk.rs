@@ -66,6 +66,8 @@ enum State {
     Idle,
     /// The next descriptor is being read.
     Read,
+    /// It is here.
+    Take,
     /// It ends.
     Ends,
     /// All have ended.
@@ -98,6 +100,8 @@ pub(super) struct Walker {
     state: Reg<State>,
     of: Reg<Bits<16>>,
     walking: Reg<Walk>,
+    /// The descriptor: it comes out of its memory late in the cycle.
+    held: Reg<Descriptor>,
     later: Signal<Local, Bits<8>>,
     after: Signal<Local, Bits<4>>,
     was_refused: Signal<Local, Bit>,
@@ -152,20 +156,20 @@ impl Logic for Walker {
         self.ending.next.pair = self.of.q.val();
         self.ending.next.kind = CompletionKind::Send;
         self.ending.next.status = self.walking.q.val().status;
-        self.ending.next.request = self.read.val().request;
-        self.ending.next.context = self.read.val().context;
-        self.ending.next.length = bit_cast::<64, 11>(self.read.val().length);
-        if self.read.val().get & (self.walking.q.val().status == Status::Success) {
+        self.ending.next.request = self.held.q.val().request;
+        self.ending.next.context = self.held.q.val().context;
+        self.ending.next.length = bit_cast::<64, 11>(self.held.q.val().length);
+        if self.held.q.val().get & (self.walking.q.val().status == Status::Success) {
             self.ending.next.status = self.answer.val();
         }
         if self.was_refused.val() {
             self.ending.next.status = Status::NotReady;
-            if self.read.val().put {
+            if self.held.q.val().put {
                 self.ending.next.status = Status::RemoteAccess;
             }
         }
         self.silent.next =
-            self.read.val().errors_only & (self.ending.val().status == Status::Success);
+            self.held.q.val().errors_only & (self.ending.val().status == Status::Success);
         self.released.valid.next = self.ends.val() & self.silent.val();
         self.released.data.next = self.walking.q.val().endpoint;
         send!(
@@ -185,7 +189,7 @@ impl Logic for Walker {
             State::Read => {
                 if self.walking.q.val().sent.any() {
                     if self.reads.val() {
-                        self.state.d.next = State::Ends;
+                        self.state.d.next = State::Take;
                     }
                 } else if self.walking.q.val().waiting.any() {
                     self.walking.d.next.from =
@@ -196,13 +200,14 @@ impl Logic for Walker {
                     self.state.d.next = State::Done;
                 }
             }
+            State::Take => {
+                self.held.d.next = self.read.val();
+                self.state.d.next = State::Ends;
+            }
             State::Ends => {
                 if self.ended.ready.val() | self.silent.val() {
                     self.walking.d.next.from = self.walking.q.val().from + 1;
                     self.walking.d.next.sent = self.walking.q.val().sent - 1;
-                    self.state.d.next = State::Read;
-                } else if !self.reads.val() {
-                    // Another has read meanwhile.
                     self.state.d.next = State::Read;
                 }
             }

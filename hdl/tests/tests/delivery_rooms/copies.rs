@@ -11,7 +11,7 @@ use hdl_tests::broken::{breaks, mutants};
 use hdl_tests::{Bench, for_seeds, rate};
 
 /// Words of the buffer.
-const BUFFER: usize = 256;
+const BUFFER: usize = 512;
 
 /// Gives the block jobs and the answers of a memory, and takes everything at rates of their own. Returns how many reads were
 /// under way at once.
