@@ -94,6 +94,7 @@ pub struct LedgerProof {
     becomes: Reg<Settled>,
     silent: Reg<Bits<4>>,
     level: Signal<Local, Bits<4>>,
+    offers_entry: Signal<Local, Bit>,
     comes: Signal<Local, Bit>,
     answers_now: Signal<Local, Bit>,
     settles_now: Signal<Local, Bit>,
@@ -151,15 +152,16 @@ impl LedgerProof {
             self.forgets_now.val(),
             bit_cast::<16, 1>(self.forget.data.val())
         );
+        self.offers_entry.next = self.entry.valid.val()
+            & self.block.initialized.val()
+            & !self.forgets_now.val()
+            & !self.forgot.q.val();
         send!(
             self.block.entry,
-            self.entry.valid.val()
-                & self.block.initialized.val()
-                & !self.forgets_now.val()
-                & !self.forgot.q.val(),
+            self.offers_entry.val(),
             self.entry.data.val()
         );
-        self.comes.next = self.block.entry.valid.val() & self.block.entry.ready.val();
+        self.comes.next = self.offers_entry.val() & self.block.entry.ready.val();
         self.answers_now.next =
             self.answer.valid.val() & (self.answers.q.val() != self.writes.q.val() + 1);
         send!(
@@ -199,7 +201,7 @@ impl LedgerProof {
         }
         self.lost_bit.next = bits::<2>(1) << self.block.lost.data.val().pair.get_bits::<1>(0);
         self.forgotten_bit.next = bits::<2>(1) << self.forget.data.val();
-        if self.block.lost.valid.val() & self.block.lost.ready.val() {
+        if self.block.lost.valid.val() & self.takes.val().get_bit(2) {
             self.losing.d.next = self.losing.q.val() | self.lost_bit.val();
         }
         if self.forgets_now.val() {
@@ -428,8 +430,13 @@ impl LedgerProof {
 
 /// Bits that are free: of each number in an entry the lowest, since numbers are only passed on. All others are zero.
 fn narrow_entries() -> Vec<String> {
-    let numbers = [3, 11, 43, 51, 59, 92, 108, 124, 188, 220, 252, 268, 280];
-    let flags = [0, 1, 2, 91, 272, 273, 274, 275, 276, 277, 278, 279, 312];
+    assert_eq!(
+        LedgerEntry::BITS,
+        315,
+        "the places below are those of its fields"
+    );
+    let numbers = [3, 11, 43, 51, 59, 92, 108, 124, 188, 220, 252, 268, 282];
+    let flags = [0, 1, 2, 91, 274, 275, 276, 277, 278, 279, 280, 281, 314];
     let held = (0..LedgerEntry::BITS).filter(|bit| !numbers.contains(bit) && !flags.contains(bit));
     held.map(|bit| format!("entry[{bit}]=0")).collect()
 }
