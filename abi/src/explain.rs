@@ -109,7 +109,7 @@ explanations! {
             "Register the memory in the domain that the endpoint was opened with. A region that has been deregistered has lost its key for good.";
         MemoryError:
             "The bus answered a read or a write of the payload with an error: the address isn't mapped for the card. Or a slot of the pair couldn't \
-             be written, which fails the pair.",
+             be written, which fails the pair; a receive that met a message behind that one ends so too.",
             "Keep registered memory, and the slots of a pair, mapped until they are deregistered or the pair is closed. With the event `SlotError`: \
              close the pair and connect it anew.";
         LinkError:
