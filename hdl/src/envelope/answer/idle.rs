@@ -1,6 +1,6 @@
 //! What holds in a cycle in which nothing happens.
 
-use super::Answer;
+use super::{Answer, State};
 use crate::envelope::backlog::Held;
 use crate::envelope::filling::Filled;
 use crate::prelude::*;
@@ -20,8 +20,11 @@ impl Answer {
             slot: self.own_slot.val(),
             endpoint: self.now.val().endpoint,
         };
-        self.unsafe_yet.next = self.in_hand_fills.val();
-        self.lost.next = self.in_hand_fills.val() & self.in_hand_is_lost.val();
+        // Which slot it has comes out of its memory late in the cycle: Filling is asked in the next.
+        self.known.d.next =
+            (self.state.q.val() == State::Taken) | (self.state.q.val() == State::Found);
+        self.unsafe_yet.next = !self.known.q.val() | self.in_hand_fills.val();
+        self.lost.next = self.known.q.val() & self.in_hand_fills.val() & self.in_hand_is_lost.val();
         self.removed.valid.next = false;
         self.removed.data.next = self.own_slot.val();
         self.retry.next = false;

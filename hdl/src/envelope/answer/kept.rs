@@ -18,7 +18,8 @@ impl Answer {
         self.message_found.next = self.messages.read_data.val();
         self.found_slot.next = (bit_cast::<16, 8>(self.message_found.val().pair) << 6)
             | bit_cast::<16, 6>(self.message_found.val().slot);
-        self.in_hand.next = self.found_slot.val();
+        self.slot_in_hand.d.next = self.found_slot.val();
+        self.in_hand.next = self.slot_in_hand.q.val();
 
         // What a receive that is posted becomes.
         self.posted.next = Receive {

@@ -231,6 +231,9 @@ pub(super) struct Answer {
     gives: Reg<Bit>,
     /// The slot's question was taken.
     slot_asked: Reg<Bit>,
+    /// Number of the slot of the message that was read, a cycle old: known since it is a message that a request has found.
+    slot_in_hand: Reg<Bits<16>>,
+    known: Reg<Bit>,
     /// The slot's answer.
     slot_held: Reg<SlotAnswer>,
 
