@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn what_is_built_alone_is_built_as_with_the_whole_workspace() {
-        // Otherwise the tests would compile it once more, with all that it stands on.
+        // Otherwise the tests would compile it once more, with all that it stands on. They leave `bounded` out, and its dependencies may not be here.
         let whole = dependencies(&["--workspace", "--exclude", "bounded"]);
         for alone in ["xtask", "hdl"] {
             let alone = dependencies(&["--edges", "normal,build", "--package", alone]);

@@ -101,7 +101,7 @@ impl Delivery {
             if !asked.again {
                 self.accept(update(arrival.pair, false), around);
             }
-            if asked.again || !sink.losing {
+            if !sink.losing {
                 around.put(Output::Asked(asked));
             }
         } else if arrival.put {

@@ -134,6 +134,8 @@ pub fn ledger() -> Vec<Break> {
         Break::new("loses_nothing").force::<Ledger>("is_lost", "false"),
         // What is behind a lost message is told as anything else;
         Break::new("accepts_behind_the_lost").force::<Ledger>("is_behind", "false"),
+        // so it is if it isn't kept of which pairs one was lost;
+        Break::new("keeps_no_loss").force::<Ledger>("loses", "false"),
         // and after its pair was set anew nothing of it is accepted.
         Break::new("forgets_no_loss").force::<Ledger>("forgets.q", "false"),
         // A slot is told as written when its message comes.

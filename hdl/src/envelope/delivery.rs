@@ -24,15 +24,16 @@
 use super::admit::Admit;
 use super::answer::Answer;
 use super::copies::Copies;
-use super::ledger::Ledger;
+use super::ledger::{ENTRIES, Ledger};
 use super::posts::Posts;
 use super::resolve::Resolve;
 use super::slots::Slots;
 use crate::config::Config;
 use crate::prelude::*;
+use crate::prim::Fifo;
 use crate::types::{
     Access, Answered, Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchCommand,
-    MatchReply, Permission, PlaceUnit, RaiseEvent, RegionQuery, RemoteGet, SinkUpdate,
+    MatchReply, Permission, PlaceUnit, RaiseEvent, RegionQuery, RemoteGet, SinkUpdate, Slotted,
     WriteCompletion,
 };
 use abi::control::Operation;
@@ -135,6 +136,9 @@ pub struct Delivery {
     resolve: Resolve,
     #[is(Ledger::new(config.pairs))]
     ledger: Ledger,
+    /// Lost messages, as many as may be under way: Ledger has to go on while Answer, which deals with their removals, waits for what is behind them.
+    #[is(Fifo::new(ENTRIES))]
+    lost: Fifo<Slotted>,
     #[is(config.pairs)]
     _pairs: usize,
 }
@@ -240,7 +244,8 @@ impl Logic for Delivery {
         join!(self.ledger.asked => self.asked);
         join!(self.ledger.answered => self.answered);
         join!(self.ledger.written => self.admit.written);
-        join!(self.ledger.lost => self.admit.lost);
+        join!(self.ledger.lost => self.lost.input);
+        join!(self.lost.output => self.admit.lost);
         join!(self.ledger.settle => self.answering.settle);
         join!(self.answering.settled => self.ledger.settled);
         self.admit.ledger_ended.next = self.ledger.ended.val();

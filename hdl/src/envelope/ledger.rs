@@ -3,16 +3,16 @@
 //! ```text
 //!   entry ──────► InOrder ─► head ─► settle ─► complete ─► lost ─► sink_update ─► asked ─► answered ─► ended
 //!   write_done ─►             │       ▲ settled
-//!                             └─► written
+//!                             └─► written      ▲ losing: pairs of which a message is lost ◄── forget
 //! ```
 //!
 //! Writes are answered in the order in which they were asked for, and entries come in that order, so the oldest answer is the
 //! oldest entry's that writes. An answer may come before its entry, and stays with the entry until that ends. What an entry has to
 //! say is said in the order of the drawing; each word waits until it is taken, and an entry that has nothing to say ends in the
-//! cycle in which it is at the head and answered.
+//! cycle in which it is answered and has been at the head for one.
 //!
 //! Once a message of a pair is lost, since its slot couldn't be written, none of the pair behind it is accepted until `forget`: one that went to a slot is
-//! lost too, the receive of one that met it completes with `MemoryError`, and nothing of a put, a get or a refusal is told. So messages may go to
+//! lost too, the receive of one that met it completes with `MemoryError`, and nothing is told of a put, a get, or one that is refused or revoked. So messages may go to
 //! their slots, or to receives, before it is known what became of those in front of them.
 //!
 //! A get of a peer is passed on as `asked` when all before it is written, so its answer is read behind that. Of the answer of a get of this card
@@ -200,7 +200,8 @@ impl Logic for Ledger {
         // Pairs that have lost a message: the head's is looked up while its write is awaited.
         self.initialized.next = self.losing.initialized.val();
         self.losing.read_address.next = self.head.val().pair;
-        self.is_behind.next = self.losing.read_data.val() & self.head.val().accepted;
+        self.is_behind.next =
+            self.losing.read_data.val() & (self.head.val().accepted | self.head.val().asks);
         self.is_lost.next =
             self.head.val().fills & (self.write_failed.val() | self.is_behind.val());
         self.refuses.next =

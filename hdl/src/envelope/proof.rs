@@ -22,7 +22,7 @@ use abi::status::Status;
 const ENTRIES: usize = 2;
 /// Pairs of the Ledger that is proved.
 const PAIRS: usize = 2;
-/// Cycles in which an entry whose turn it is may be silent: its word comes out of the queue, and its answer's.
+/// Cycles in which an entry whose turn it is may be silent: its word comes out of the queue, and its answer's, and its pair is looked up.
 const PATIENCE: u64 = 3;
 
 /// What an entry says, in this order, each a bit of a mask.
@@ -242,8 +242,8 @@ impl LedgerProof {
         self.ending.next = self.mine.q.val().ending;
         self.my_bit.next = bits::<2>(1) << self.ending.val().pair.get_bits::<1>(0);
         self.had_turn.d.next = self.turn.val() & !self.block.ended.val();
-        self.is_behind.next =
-            self.ending.val().accepted & (self.losing.q.val() & self.my_bit.val()).any();
+        self.is_behind.next = (self.ending.val().accepted | self.ending.val().asks)
+            & (self.losing.q.val() & self.my_bit.val()).any();
         if self.had_turn.q.val() {
             self.is_behind.next = self.was_behind.q.val();
         }

@@ -1261,7 +1261,7 @@ fn traffic(
                     false => model.go_back(pair, cycle),
                 }
             } else {
-                // It has nothing on its way, or fails now.
+                // It has nothing on its way, or fails now. The one that is counted has tried once more also if it only has its turn still to lose.
                 let counted = Some(counted).filter(|pair| !late.contains(pair));
                 for pair in late.into_iter().chain(counted) {
                     model.pairs[pair].doubts += 1;

@@ -15,8 +15,8 @@
 //! The cycle in which a command enters Lists is the order of the card. What Lists will answer isn't waited for, except
 //! where what comes next depends on it:
 //!
-//! - *A message* waits while one of its pair is being looked up, or is on its way to its slot: so a pair that fails
-//!   by a message is failed for the next one. It enters with a vacant slot, in which it rests if it meets no receive. A ready message
+//! - *A message* waits while one of its pair is being looked up: so a pair that fails by a message without a slot is failed for the next
+//!   one. Of one whose slot can't be written nobody knows in time; [`Ledger`](super::ledger) accepts none behind it. It enters with a vacant slot, in which it rests if it meets no receive. A ready message
 //!   waits for the request of its endpoint that is being looked up, which says whether the host keeps receives back.
 //! - *A request* waits for the request before it, and for receives that have to be woken; if its endpoint is stalled, for all messages,
 //!   and the step of a walk, that are being looked up. Messages it needn't wait for: each is either in Lists or has met its receive. One that is in Lists may not be
@@ -294,7 +294,7 @@ pub(super) struct Admit {
     looks: Reg<Bit>,
     looked: Reg<Bit>,
     vacancy: Reg<Vacancy>,
-    /// A slot of its pair fills, or did in the last cycle.
+    /// In the last cycle a slot of the offered message's pair was filling or lost.
     arrival_fills: Reg<Bit>,
     /// The next request goes before the next message.
     requests_first: Reg<Bit>,

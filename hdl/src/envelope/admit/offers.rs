@@ -57,7 +57,8 @@ impl Admit {
         );
     }
 
-    /// A message waits for those of its pair; if its endpoint has a multi-receive, for everything.
+    /// A message waits for those of its pair; if its endpoint has a multi-receive, for everything. None enters before all that are lost are removed, so no
+    /// more are ever lost than may be under way.
     pub(super) fn offer_message(&mut self) {
         self.endpoint.next = self.arrival.data.val().endpoint;
         self.in_ring.next =
@@ -75,6 +76,7 @@ impl Admit {
             & self.slot_known.val()
             & !self.ready_waits.val()
             & !self.again.q.val()
+            & !self.lost.valid.val()
             & !self.arrival_walked.val()
             & self.messages.room.val()
             & self.has_place.val()

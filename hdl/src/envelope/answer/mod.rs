@@ -231,8 +231,9 @@ pub(super) struct Answer {
     gives: Reg<Bit>,
     /// The slot's question was taken.
     slot_asked: Reg<Bit>,
-    /// Number of the slot of the message that was read, a cycle old: known since it is a message that a request has found.
+    /// Number of the slot of the message that was read in the last cycle.
     slot_in_hand: Reg<Bits<16>>,
+    /// It is that of the message which a request has found.
     known: Reg<Bit>,
     /// The slot's answer.
     slot_held: Reg<SlotAnswer>,
@@ -281,7 +282,7 @@ pub(super) struct Answer {
     own_slot: Signal<Local, Bits<16>>,
     found_slot: Signal<Local, Bits<16>>,
     claimed: Signal<Local, Message>,
-    /// The message that a request has found isn't in its slot yet; it never will be.
+    /// The message that a request has found isn't in its slot, as far as is known; it never will be.
     unsafe_yet: Signal<Local, Bit>,
     lost: Signal<Local, Bit>,
     asks_slot: Signal<Local, Bit>,

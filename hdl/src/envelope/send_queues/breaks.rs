@@ -113,7 +113,7 @@ pub fn send_queues() -> Vec<Break> {
         // A send that completes only on error completes when it is safe at the peer.
         Break::new("completes_although_unsignaled").force::<Walker>("silent", "false"),
         // A send that completes only on error doesn't complete when the peer refuses it or its pair fails either.
-        Break::new("forgets_an_error").force::<Walker>("silent", "read.errors_only"),
+        Break::new("forgets_an_error").force::<Walker>("silent", "held.q.errors_only"),
         // The reservation of a completion that isn't made is kept.
         Break::new("unsignaled_keeps_reservation").force::<Walker>("released.valid", "false"),
         // A ready send goes out as any other.

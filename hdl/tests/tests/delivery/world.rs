@@ -675,8 +675,51 @@ impl World {
         self.control(Control::PairSet(bad));
     }
 
-    /// A slot can't be written, of which memory tells when a message behind it has gone to another slot, one to the receive of anybody's, one to nobody, and
-    /// a put to its place.
+    /// Two messages go to slots that can't be written, and behind them one of the same pair, or of another, to its slot. A request finds that one before
+    /// memory has told of any: Answer waits for the third while the removals of the others are to come to it.
+    pub fn find_a_message_behind_two_lost_ones(&mut self, opcode: Opcode, of_another_pair: bool) {
+        self.mood = Mood::Quiet;
+        let bad = self.pair_with_bad_slots();
+        self.control(Control::PairClear(bad));
+        self.credits = 4;
+        self.control(Control::PairSet(bad));
+        self.credits = 0;
+        let third = if of_another_pair {
+            self.pairs[BAD_SLOTS - 2]
+        } else {
+            bad
+        };
+        assert_eq!(self.endpoint_of(third), self.endpoint_of(bad));
+        self.memory.held = true;
+        for (pair, context) in [(bad, 1), (bad, 1), (third, 0)] {
+            self.offer_message_of(pair, vec![7; 9]);
+            if let Some((message, _)) = &mut self.arrival {
+                message.context = context;
+            }
+        }
+        while self.arrival.is_some() {
+            self.cycle();
+        }
+        let mut request = self.request(opcode);
+        (request.flags, request.context) = (FLAG_ANY_SOURCE, 0);
+        request.ignore_bits = u64::MAX;
+        let endpoint = self.endpoint_of(bad);
+        if opcode == Opcode::TaggedReceive {
+            self.give_buffer(&mut request, 3 * u16::from(endpoint), 64);
+        }
+        self.list = Some((endpoint, request));
+        for _ in 0..1_000 {
+            self.cycle();
+        }
+        assert!(self.entering.is_empty(), "the request has entered");
+        self.memory.held = false;
+        self.settle();
+        self.control(Control::EndpointFlush(endpoint));
+        self.receive_all();
+    }
+
+    /// A slot can't be written, of which memory tells when a message behind it has gone to another slot, one to the receive of anybody's, a put to its place,
+    /// and a ready one was dropped to be refused.
     pub fn lose_a_message_in_front_of_others(&mut self) {
         self.mood = Mood::Quiet;
         let bad = self.pair_with_bad_slots();
@@ -698,6 +741,7 @@ impl World {
             if let Some((message, _)) = &mut self.arrival {
                 (message.context, message.ready) = (context, ready);
             }
+            self.ring = [false; ENDPOINTS as usize];
             if put {
                 self.make_it_a_put(bad, 9);
             }

@@ -97,7 +97,7 @@ impl Entry {
         if let Some(pair) = self.forget {
             losing.remove(&pair);
         }
-        let behind = e.accepted && losing.contains(&e.pair);
+        let behind = (e.accepted || e.asks) && losing.contains(&e.pair);
         let failed = behind || self.writes && self.fails;
         let status = if failed {
             Status::MemoryError.code().into()
