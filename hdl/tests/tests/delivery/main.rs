@@ -321,6 +321,7 @@ fn in_short(block: &str, rng: &mut ChaCha8Rng) {
     lost(&size, rng);
     revoke(World::new(&size, rng));
     gets_at_the_end(&size, rng);
+    overrun(&size, rng, 5_000);
     life(&size, rng, 10_000);
 }
 
