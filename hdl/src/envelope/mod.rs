@@ -55,6 +55,19 @@ pub fn tops() -> Vec<Top> {
             },
             || DeliveryBench::new(&SCARCE),
         ),
+        // Of those that keep what waits, nor have these one: the same bench under another name, so that each half has its score.
+        Top::mutants_of(
+            "delivery_stores_scarce_mutants",
+            |options| {
+                options
+                    .mutants_of::<backlog::Backlog>()
+                    .mutants_of::<filling::Filling>()
+                    .mutants_of::<posts::Posts>()
+                    .mutants_of::<slots::Slots>()
+                    .mutants_of::<under_way::UnderWay>()
+            },
+            || DeliveryBench::new(&SCARCE),
+        ),
         Top::of("copies", Class::Test, Copies::default),
         Top::broken("copies_broken", breaks::copies, Copies::default),
         Top::mutants("copies_mutants", Copies::default),

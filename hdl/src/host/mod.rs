@@ -44,14 +44,17 @@ pub fn tops() -> Vec<Top> {
         Top::of("fetch_tiny", Class::Test, || Fetch::new(&TINY)),
         Top::of("fetch_ecp5", Class::Test, || Fetch::new(&ECP5)),
         Top::broken("fetch_ecp5_broken", breaks::fetch, || Fetch::new(&ECP5)),
+        Top::mutants("fetch_ecp5_mutants", || Fetch::new(&ECP5)),
         Top::of("completions_tiny", Class::Test, || Completions::new(&TINY)),
         Top::of("completions_ecp5", Class::Test, || Completions::new(&ECP5)),
         Top::broken("completions_ecp5_broken", breaks::completions, || {
             Completions::new(&ECP5)
         }),
+        Top::mutants("completions_ecp5_mutants", || Completions::new(&ECP5)),
         Top::of("events_tiny", Class::Test, || Events::new(&TINY)),
         Top::of("events_ecp5", Class::Test, || Events::new(&ECP5)),
         Top::broken("events_ecp5_broken", breaks::events, || Events::new(&ECP5)),
+        Top::mutants("events_ecp5_mutants", || Events::new(&ECP5)),
         Top::of("registers_tiny", Class::Test, || Registers::new(&TINY)),
         Top::of("registers_ecp5", Class::Test, || Registers::new(&ECP5)),
         Top::broken("registers_tiny_broken", breaks::registers, || {

@@ -184,25 +184,28 @@ fn a_receive_without_room_waits_and_nothing_overtakes_it() {
     }
 }
 
+/// Peers that send more than they have slots for.
+fn overrun(size: &Size, rng: &mut ChaCha8Rng, cycles: u32) -> World {
+    let mut world = World::new(size, rng);
+    world.credits = 2;
+    world.overrun = true;
+    world.set_up();
+    world.mood = Mood::Flood;
+    for _ in 0..cycles {
+        world.cycle();
+    }
+    world.settle();
+    world.receive_all();
+    world.take_down();
+    world
+}
+
 #[test]
 fn a_peer_that_overruns_its_credits_fails_its_pair() {
     for_size(&SCARCE, BENCH, 3, |size, rng| {
-        let mut world = World::new(size, rng);
-        world.credits = 2;
-        world.overrun = true;
-        world.set_up();
-        world.mood = Mood::Flood;
-        for _ in 0..60_000 {
-            world.cycle();
-        }
-        assert!(
-            world.reference.wanted.seen.overflows > 3,
-            "{:?}",
-            world.reference.wanted.seen
-        );
-        world.settle();
-        world.receive_all();
-        world.take_down();
+        let world = overrun(size, rng, 60_000);
+        let seen = &world.reference.wanted.seen;
+        assert!(seen.overflows > 3, "{seen:?}");
     });
 }
 
@@ -310,17 +313,29 @@ fn each_break_of_the_gates_is_noticed() {
     });
 }
 
+/// All that finds a wrong bench, in a short time.
+fn in_short(block: &str, rng: &mut ChaCha8Rng) {
+    let size = Size::new(&SCARCE, block, rng);
+    flood(&size, rng);
+    background(&size, rng);
+    lost(&size, rng);
+    revoke(World::new(&size, rng));
+    gets_at_the_end(&size, rng);
+    overrun(&size, rng, 5_000);
+    life(&size, rng, 10_000);
+}
+
 #[test]
 #[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_of_the_rooms_that_decide_are_noticed() {
-    mutants("delivery_bench_scarce", 1, |rng| {
-        let size = Size::new(&SCARCE, BENCH, rng);
-        flood(&size, rng);
-        background(&size, rng);
-        lost(&size, rng);
-        revoke(World::new(&size, rng));
-        gets_at_the_end(&size, rng);
-        life(&size, rng, 10_000);
+    mutants("delivery_bench_scarce", 1, |rng| in_short(BENCH, rng));
+}
+
+#[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_of_the_rooms_that_keep_are_noticed() {
+    mutants("delivery_stores_scarce", 1, |rng| {
+        in_short("delivery_stores", rng);
     });
 }
 

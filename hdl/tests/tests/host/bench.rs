@@ -1,7 +1,7 @@
 //! A Verilated block with its pins by name, and values of many fields on one pin.
 
 use hdl::config::{self, Config};
-use hdl_tests::broken::picked;
+use hdl_tests::broken::{burn, picked};
 use hdl_tests::current;
 use model::{Model, Pins};
 use rand::Rng;
@@ -102,6 +102,7 @@ impl Bench {
 
     /// The clock's edge.
     pub fn step(&mut self) -> Outcome {
+        burn();
         self.model.step();
         self.model.got_error().map_err(|error| error.to_string())
     }

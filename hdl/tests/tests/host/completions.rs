@@ -10,14 +10,17 @@ use super::bench::{
 };
 use super::memory::{Memory, WritePort};
 use abi::completion::{Completion, LONG_KINDS, words_written};
-use abi::control::{Counter, EndpointSetup, Operation, RING_COMPLETION, RingSetup, ring_index};
+use abi::control::{
+    Counter, EndpointSetup, Operation, RING_COMPLETION, RING_EVENT, RING_LIST, RING_SEND,
+    RingSetup, ring_index,
+};
 use abi::event::{Cause, NO_PAIR};
 use abi::register::{COMPLETION_ARM, COMPLETION_HEAD, COMPLETION_TAIL};
 use abi::ring::is_written;
 use card_model::memory::{BusError, HostMemory};
 use card_model::{Counters, Endpoints};
 use hdl::config::{Config, ECP5};
-use hdl_tests::broken::breaks_by;
+use hdl_tests::broken::{breaks_by, mutants};
 use rand::seq::IteratorRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -199,6 +202,11 @@ impl Run {
             ..Queue::default()
         };
         self.read_before = None;
+        // The other rings of the endpoint are other blocks'.
+        for part in [RING_SEND, RING_LIST, RING_EVENT] {
+            let index = ring_index(endpoint as u8, part);
+            self.control(Operation::RingSet, index, &[0x1000, 1])?;
+        }
         Ok(())
     }
 
@@ -342,6 +350,7 @@ impl Run {
                 let new = queue.head.wrapping_add(self.rng.random_range(0..=seen));
                 (COMPLETION_HEAD, u32::from(new))
             }
+            5..9 if chance(&mut self.rng, 10) => (COMPLETION_ARM, self.rng.random::<u16>().into()),
             5..9 => (COMPLETION_ARM, u32::from(queue.head)),
             _ if chance(&mut self.rng, self.breaks) => {
                 let bad = match self.rng.random_range(0..3) {
@@ -620,13 +629,29 @@ impl Run {
     }
 }
 
-fn everything(config: &Config, seed: u64) -> Outcome {
+/// Completions of all sources for so many cycles, then a while with memory that fails.
+fn life(config: &Config, seed: u64, cycles: usize) -> Result<Run, String> {
     let mut run = Run::new(config, seed);
     run.breaks = 30;
     // Each on its own, some on one queue, or all.
     run.set_queues(2..5, [0, 50, 100][seed as usize % 3])?;
-    run.ticks(20_000)?;
+    run.ticks(cycles)?;
     run.settle()?;
+    for _ in 0..10 {
+        let endpoint = run.owners[run.rng.random_range(0..run.owners.len())];
+        let index = run.rng.random_range(0..run.queues[endpoint].size());
+        let address = run.queues[endpoint].address(index);
+        let written = [LONG_KINDS[0].code(), 0].map(|kind| address + first_byte(kind));
+        run.memory.broken.extend(written);
+        run.written_by_model.broken.extend(written);
+    }
+    run.ticks(5_000)?;
+    run.settle()?;
+    Ok(run)
+}
+
+fn everything(config: &Config, seed: u64) -> Outcome {
+    let run = life(config, seed, 20_000)?;
     claim!(
         run.completions > 500,
         "only {} completions",
@@ -637,16 +662,7 @@ fn everything(config: &Config, seed: u64) -> Outcome {
         "only {} cycles with an interrupt",
         run.interrupts
     );
-    for _ in 0..10 {
-        let endpoint = run.owners[run.rng.random_range(0..run.owners.len())];
-        let index = run.rng.random_range(0..run.queues[endpoint].size());
-        let address = run.queues[endpoint].address(index);
-        let written = [LONG_KINDS[0].code(), 0].map(|kind| address + first_byte(kind));
-        run.memory.broken.extend(written);
-        run.written_by_model.broken.extend(written);
-    }
-    run.ticks(5_000)?;
-    run.settle()
+    Ok(())
 }
 
 #[test]
@@ -659,6 +675,19 @@ fn completion_queues_that_are_broken_are_noticed() {
     breaks_by("completions_ecp5", &|| {
         for seed in 1..=3 {
             everything(&ECP5, seed).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        }
+        cleared(31).unwrap_or_else(|error| panic!("{error}"));
+        let [spent, most] = rate(100, 125).unwrap_or_else(|error| panic!("{error}"));
+        assert!(spent <= most, "{spent} cycles and not {most}");
+    });
+}
+
+#[test]
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_of_completion_queues_are_noticed() {
+    mutants("completions_ecp5", 1, |_| {
+        for seed in 1..=2 {
+            life(&ECP5, seed, 5_000).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         }
         cleared(31).unwrap_or_else(|error| panic!("{error}"));
         let [spent, most] = rate(100, 125).unwrap_or_else(|error| panic!("{error}"));
@@ -755,7 +784,23 @@ fn cleared(seed: u64) -> Outcome {
         }
         run.held = None;
     }
-    run.settle()
+    run.settle()?;
+    // Nothing is under way, so nothing is waited for.
+    run.stopped = true;
+    for endpoint in 0..run.owners.len() {
+        let begun = run.bench.cycle();
+        run.control(Operation::EndpointClear, endpoint as u16, &[])?;
+        run.model.clear(endpoint as u8);
+        run.queues[endpoint] = Queue::default();
+        run.owners[endpoint] = endpoint;
+        run.read_before = None;
+        let cycles = run.bench.cycle() - begun;
+        claim!(
+            cycles < 10,
+            "endpoint {endpoint} is cleared in {cycles} cycles"
+        );
+    }
+    Ok(())
 }
 
 #[test]

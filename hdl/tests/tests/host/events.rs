@@ -10,7 +10,7 @@ use abi::event::{Cause, Event, NO_PAIR};
 use abi::register::{EVENT_ARM, EVENT_HEAD, STICKY};
 use abi::ring::phase;
 use hdl::config::{Config, ECP5};
-use hdl_tests::broken::breaks_by;
+use hdl_tests::broken::{breaks_by, mutants};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
@@ -81,6 +81,8 @@ struct Run {
     firmwares: u64,
     source_pace: u32,
     rings: u32,
+    /// A doorbell that the test itself wants next.
+    bell: Option<Packed>,
     consumes: bool,
     quiet: bool,
     written: VecDeque<usize>,
@@ -105,6 +107,7 @@ impl Run {
             firmwares: 0,
             source_pace: 30,
             rings: 10,
+            bell: None,
             consumes: true,
             quiet: false,
             written: VecDeque::new(),
@@ -221,7 +224,12 @@ impl Run {
     }
 
     fn ring(&mut self) {
-        self.bench.set("doorbell_valid", 0);
+        let bell = self.bell.take();
+        self.bench.set("doorbell_valid", u64::from(bell.is_some()));
+        if let Some(bell) = bell {
+            self.bench.set_packed("doorbell", &bell);
+            return;
+        }
         if !chance(&mut self.rng, self.rings) {
             return;
         }
@@ -237,9 +245,13 @@ impl Run {
                 (EVENT_HEAD, u32::from(queue.head))
             }
             5..9 => {
-                queue.armed = Some(queue.head);
+                let at = match chance(&mut self.rng, 10) {
+                    true => self.rng.random(),
+                    false => queue.head,
+                };
+                queue.armed = Some(at);
                 queue.due = None;
-                (EVENT_ARM, u32::from(queue.head))
+                (EVENT_ARM, u32::from(at))
             }
             9 if !self.quiet => {
                 self.ignored += 1;
@@ -449,7 +461,8 @@ impl Run {
     }
 }
 
-fn everything(config: &Config, seed: u64) -> Outcome {
+/// Events of all sources for so many cycles, then a host that doesn't read, then memory that fails for a while.
+fn life(config: &Config, seed: u64, cycles: usize) -> Result<Run, String> {
     let mut run = Run::new(config, seed);
     run.quiet = true;
     for endpoint in 0..run.queues.len() {
@@ -457,20 +470,8 @@ fn everything(config: &Config, seed: u64) -> Outcome {
         run.set_queue(endpoint, log2)?;
     }
     run.quiet = false;
-    run.ticks(30_000)?;
+    run.ticks(cycles)?;
     run.settle()?;
-    claim!(run.events > 500, "only {} events", run.events);
-    claim!(
-        run.firmwares > 50,
-        "only {} are the firmware's",
-        run.firmwares
-    );
-    claim!(
-        run.interrupts > 100,
-        "only {} cycles with an interrupt",
-        run.interrupts
-    );
-    // A host that doesn't read, then memory that fails.
     run.consumes = false;
     run.ticks(2_000)?;
     run.settle()?;
@@ -486,7 +487,24 @@ fn everything(config: &Config, seed: u64) -> Outcome {
         run.queues[0].tail != before,
         "no event comes after one that failed"
     );
-    run.settle()
+    run.settle()?;
+    Ok(run)
+}
+
+fn everything(config: &Config, seed: u64) -> Outcome {
+    let run = life(config, seed, 30_000)?;
+    claim!(run.events > 500, "only {} events", run.events);
+    claim!(
+        run.firmwares > 50,
+        "only {} are the firmware's",
+        run.firmwares
+    );
+    claim!(
+        run.interrupts > 100,
+        "only {} cycles with an interrupt",
+        run.interrupts
+    );
+    Ok(())
 }
 
 /// An event whose write fails, then two whose writes don't.
@@ -560,7 +578,7 @@ fn cleared_pair() -> Outcome {
     let mut run = Run::new(&ECP5, 1);
     run.rings = 0;
     run.quiet = true;
-    run.set_queue(1, 4)?;
+    run.set_queue(1, 6)?;
     let about = |pair, info| {
         Some(Raise {
             endpoint: 1,
@@ -572,14 +590,14 @@ fn cleared_pair() -> Outcome {
     };
     let mut raised = 0_u16;
     // Behind none, one and two that are about another pair: on its way, taken, and not even taken.
-    for ahead in 0..3 {
+    for (source, ahead) in (2..5).flat_map(|source| (0..3).map(move |ahead| (source, ahead))) {
         run.ticks(300)?;
         run.write.holds = true;
         for info in 0..ahead {
             run.offers[0] = about(OTHER, info);
             run.ticks(100)?;
         }
-        run.offers[3] = about(PAIR, 100);
+        run.offers[source] = about(PAIR, 100);
         run.ticks(100)?;
         raised += ahead as u16 + 1;
         run.control(Operation::PairClear, OTHER + 1, &[])?;
@@ -598,6 +616,21 @@ fn cleared_pair() -> Outcome {
             (tail, lost) == (raised, 0),
             "{tail} events in memory of {raised} when the pair is cleared"
         );
+        // One about another pair behind it is not waited for, nor taken for it.
+        run.write.holds = true;
+        run.offers[source] = about(PAIR, 101);
+        run.ticks(100)?;
+        run.offers[0] = about(OTHER, 102);
+        run.ticks(100)?;
+        raised += 2;
+        run.bench.set("control_valid", 1);
+        for _ in 0..200 {
+            claim!(!run.tick()?, "cleared with an event on its way");
+        }
+        run.write.holds = false;
+        let cleared = (0..5_000).any(|_| run.tick() == Ok(true));
+        claim!(cleared, "the pair is never cleared");
+        run.bench.set("control_valid", 0);
     }
     Ok(())
 }
@@ -630,81 +663,181 @@ fn each_broken_contract_is_noticed() {
 }
 
 #[test]
-fn a_sticky_bit_stays_until_it_is_cleared() {
-    let test = || -> Outcome {
-        let mut run = Run::new(&ECP5, 1);
-        run.rings = 0;
-        run.quiet = true;
-        run.set_queue(1, 2)?;
-        for &cause in Cause::ALL {
-            let endpoint = 1;
-            run.offers[0] = Some(Raise {
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_of_event_queues_are_noticed() {
+    mutants("events_ecp5", 1, |_| {
+        failed_write().unwrap_or_else(|error| panic!("{error}"));
+        cleared_pair().unwrap_or_else(|error| panic!("{error}"));
+        index_errors().unwrap_or_else(|error| panic!("{error}"));
+        sticky().unwrap_or_else(|error| panic!("{error}"));
+        cleaned().unwrap_or_else(|error| panic!("{error}"));
+        forgets(41).unwrap_or_else(|error| panic!("{error}"));
+        life(&ECP5, 1, 5_000).unwrap_or_else(|error| panic!("{error}"));
+    });
+}
+
+/// An index that isn't believed is told of, to its own endpoint and with its value.
+fn index_errors() -> Outcome {
+    let mut run = Run::new(&ECP5, 1);
+    (run.rings, run.quiet) = (0, true);
+    let bad = |endpoint| 5 + endpoint as u32;
+    for endpoint in 0..run.queues.len() {
+        run.set_queue(endpoint, 2)?;
+    }
+    for endpoint in 0..run.queues.len() {
+        run.bell = Some(doorbell(endpoint as u8, EVENT_HEAD, bad(endpoint)));
+        run.queues[endpoint].bad_indices += 1;
+        run.ignored += 1;
+        run.tick()?;
+    }
+    run.ticks(1_000)?;
+    let cause = Cause::IndexError.code();
+    for endpoint in 0..run.queues.len() {
+        let base = run.queues[endpoint].base;
+        let words: [u64; 4] = std::array::from_fn(|k| run.memory.read(base + 8 * k as u64));
+        let event = Event::from_words(&words);
+        let told = (event.cause, event.pair, event.info);
+        let expected = (cause, NO_PAIR, u64::from(bad(endpoint)));
+        claim!(told == expected, "{told:?} is told, not {expected:?}");
+        let registers = run.registers(endpoint)?;
+        claim!(registers == (1, 1 << cause, 0), "{registers:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn an_index_that_is_not_believed_is_told_of() {
+    index_errors().unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// The bits of causes are cleared, of this endpoint or another, in each cycle around one in which another cause occurs.
+fn cleaned() -> Outcome {
+    let mut run = Run::new(&ECP5, 1);
+    (run.rings, run.quiet) = (0, true);
+    let endpoint = 1;
+    run.set_queue(endpoint, 2)?;
+    let (early, late) = (Cause::RingError.code(), Cause::LinkError.code());
+    for (delay, cleaned) in (0..12).flat_map(|delay| [(delay, endpoint), (delay, 0)]) {
+        let raise = |cause| {
+            Some(Raise {
                 endpoint,
-                cause: cause.code(),
+                cause,
                 pair: 7,
                 info: 1,
                 detail: 0,
-            });
-            run.ticks(300)?;
-        }
-        let all = Cause::ALL
-            .iter()
-            .fold(0, |bits, cause| bits | 1 << cause.code());
-        let (tail, sticky, lost) = run.registers(1)?;
-        // The queue has four entries.
-        let beyond = Cause::ALL.len() as u32 - 4;
+            })
+        };
+        run.offers[0] = raise(early);
+        run.ticks(300)?;
+        run.offers[0] = raise(late);
+        run.ticks(delay)?;
+        run.bell = Some(doorbell(cleaned as u8, STICKY, 1 << early));
+        run.ticks(300)?;
+        let stays = u32::from(cleaned != endpoint) << early | 1 << late;
+        let (_, sticky, _) = run.registers(endpoint)?;
         claim!(
-            (tail, sticky, lost) == (4, all, beyond),
-            "{tail} {sticky:#b} {lost}"
+            sticky == stays,
+            "sticky is {sticky:#b}, not {stays:#b}, cleared after {delay} cycles"
         );
-        let mut left = all;
-        for &cause in Cause::ALL {
-            let bit = 1 << cause.code();
-            run.bench.set_packed("doorbell", &doorbell(1, STICKY, bit));
-            // `ring` takes it back in the next cycle.
-            run.bench.set("doorbell_valid", 1);
-            run.bench.settle();
-            run.bench.step()?;
-            left &= !bit;
-            let (_, sticky, _) = run.registers(1)?;
-            claim!(sticky == left, "sticky is {sticky:#b}, not {left:#b}");
-        }
-        // The causes of one endpoint are nobody else's.
-        let others = run.registers(0)?;
-        claim!(others == (0, 0, 0), "endpoint 0 reads {others:?}");
-        Ok(())
-    };
-    test().unwrap_or_else(|error| panic!("{error}"));
+        run.bell = Some(doorbell(endpoint as u8, STICKY, stays));
+        run.ticks(2)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_cause_that_occurs_while_another_is_cleared_stays() {
+    cleaned().unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Each cause once, in a queue with less room; then each is cleared.
+fn sticky() -> Outcome {
+    let mut run = Run::new(&ECP5, 1);
+    run.rings = 0;
+    run.quiet = true;
+    run.set_queue(1, 2)?;
+    for &cause in Cause::ALL {
+        let endpoint = 1;
+        run.offers[0] = Some(Raise {
+            endpoint,
+            cause: cause.code(),
+            pair: 7,
+            info: 1,
+            detail: 0,
+        });
+        run.ticks(300)?;
+    }
+    let all = Cause::ALL
+        .iter()
+        .fold(0, |bits, cause| bits | 1 << cause.code());
+    let (tail, sticky, lost) = run.registers(1)?;
+    // The queue has four entries.
+    let beyond = Cause::ALL.len() as u32 - 4;
+    claim!(
+        (tail, sticky, lost) == (4, all, beyond),
+        "{tail} {sticky:#b} {lost}"
+    );
+    let mut left = all;
+    for &cause in Cause::ALL {
+        let bit = 1 << cause.code();
+        run.bench.set_packed("doorbell", &doorbell(1, STICKY, bit));
+        // `ring` takes it back in the next cycle.
+        run.bench.set("doorbell_valid", 1);
+        run.bench.settle();
+        run.bench.step()?;
+        left &= !bit;
+        let (_, sticky, _) = run.registers(1)?;
+        claim!(sticky == left, "sticky is {sticky:#b}, not {left:#b}");
+    }
+    // The causes of one endpoint are nobody else's.
+    let others = run.registers(0)?;
+    claim!(others == (0, 0, 0), "endpoint 0 reads {others:?}");
+    Ok(())
+}
+
+#[test]
+fn a_sticky_bit_stays_until_it_is_cleared() {
+    sticky().unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// An endpoint is cleared under load, and has another queue.
+fn forgets(seed: u64) -> Outcome {
+    let mut run = Run::new(&ECP5, seed);
+    run.quiet = true;
+    run.set_queue(0, 3)?;
+    run.quiet = false;
+    run.ticks(1_000)?;
+    run.quiet = true;
+    run.ticks(10)?;
+    run.control(Operation::EndpointClear, 0, &[])?;
+    let queue = &run.queues[0];
+    claim!(
+        queue.tail == queue.stored,
+        "cleared with an event under way"
+    );
+    run.queues[0] = Queue::default();
+    run.rings = 0;
+    run.ticks(200)?;
+    let read = run.registers(0)?;
+    claim!(read == (0, 0, 0), "a cleared queue reads {read:?}");
+    // What is raised now is dropped.
+    run.offers[0] = Some(Raise {
+        endpoint: 0,
+        ..Raise::random(&mut run.rng, 1)
+    });
+    run.ticks(200)?;
+    let (tail, _, lost) = run.registers(0)?;
+    claim!((tail, lost) == (0, 0), "{tail} written and {lost} lost");
+    run.set_queue(0, 2)?;
+    run.quiet = false;
+    run.rings = 10;
+    run.ticks(1_000)?;
+    run.settle()
 }
 
 #[test]
 fn a_cleared_queue_forgets() {
     for seed in 41..45 {
-        let test = || -> Outcome {
-            let mut run = Run::new(&ECP5, seed);
-            run.quiet = true;
-            run.set_queue(0, 3)?;
-            run.quiet = false;
-            run.ticks(1_000)?;
-            run.quiet = true;
-            run.ticks(10)?;
-            run.control(Operation::EndpointClear, 0, &[])?;
-            let queue = &run.queues[0];
-            claim!(
-                queue.tail == queue.stored,
-                "cleared with an event under way"
-            );
-            run.queues[0] = Queue::default();
-            run.rings = 0;
-            run.ticks(200)?;
-            let read = run.registers(0)?;
-            claim!(read == (0, 0, 0), "a cleared queue reads {read:?}");
-            run.set_queue(0, 2)?;
-            run.quiet = false;
-            run.rings = 10;
-            run.ticks(1_000)?;
-            run.settle()
-        };
-        test().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        forgets(seed).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     }
 }

@@ -7,7 +7,7 @@ use super::bench::{
 };
 use super::memory::{Memory, ReadPort};
 use abi::completion::Completion;
-use abi::control::{Operation, RING_LIST, RING_SEND, ring_index};
+use abi::control::{Operation, RING_COMPLETION, RING_EVENT, RING_LIST, RING_SEND, ring_index};
 use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
 use abi::limits::EAGER_MAX;
 use abi::opcode::{
@@ -20,7 +20,7 @@ use abi::request::{
 use abi::status::Status;
 use hdl::config::{Config, ECP5};
 use hdl::host::Fetch;
-use hdl_tests::broken::breaks_by;
+use hdl_tests::broken::{breaks_by, mutants};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
@@ -200,11 +200,20 @@ impl Run {
         let part = [RING_SEND, RING_LIST][number % 2];
         let index = ring_index(number as u8 / 2, part);
         self.control(Operation::RingSet, index, &[base, u64::from(log2)])?;
+        claim!(
+            self.rings[number].is_empty(),
+            "ring {number} is set with entries inside"
+        );
         self.rings[number] = Ring {
             base,
             log2,
             ..Ring::default()
         };
+        // The other rings of the endpoint are other blocks'.
+        for part in [RING_COMPLETION, RING_EVENT] {
+            let index = ring_index(number as u8 / 2, part);
+            self.control(Operation::RingSet, index, &[0x1000, 1])?;
+        }
         Ok(())
     }
 
@@ -878,12 +887,12 @@ impl Ring {
     }
 }
 
-/// Traffic on all rings, with everything that can be wrong with it.
-fn everything(config: &Config, seed: u64) -> Outcome {
+/// Traffic on all rings for so many cycles and somewhat more, with everything that can be wrong with it.
+fn life(config: &Config, seed: u64, cycles: usize) -> Result<Run, String> {
     let mut run = Run::new(config, seed);
     run.gathers = 30;
     run.open(2..5)?;
-    run.traffic(15_000, 5)?;
+    run.traffic(cycles, 5)?;
     run.settle()?;
     run.unreadable = 10;
     run.traffic(5_000, 5)?;
@@ -897,6 +906,11 @@ fn everything(config: &Config, seed: u64) -> Outcome {
     }
     run.traffic(5_000, 5)?;
     run.settle()?;
+    Ok(run)
+}
+
+fn everything(config: &Config, seed: u64) -> Outcome {
+    let run = life(config, seed, 15_000)?;
     claim!(run.requests > 500, "only {} requests", run.requests);
     claim!(run.refused > 50, "only {} refusals", run.refused);
     claim!(run.gathered > 20, "only {} gathers", run.gathered);
@@ -921,32 +935,48 @@ fn each_broken_contract_is_noticed() {
 }
 
 #[test]
-fn reads_are_under_way_while_others_come() {
-    let test = || -> Outcome {
-        let mut run = Run::new(&ECP5, 5);
-        run.capacity = 64;
-        run.malformed = 0;
-        run.read.latency = 125;
-        run.open(4..5)?;
-        let (mut first, mut begin) = (0, 0);
-        for cycle in 0..6_000 {
-            run.paces = [100; 4];
-            run.read.pace = 100;
-            let number = 2 * (cycle % run.running.len());
-            if run.rings[number].room() > 0 {
-                run.post(number, 4);
-            }
-            run.tick()?;
-            if cycle == 1_000 {
-                (first, begin) = (run.requests, run.bench.cycle());
-            }
+#[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
+fn most_mutants_of_fetching_are_noticed() {
+    mutants("fetch_ecp5", 1, |_| {
+        reads().unwrap_or_else(|error| panic!("{error}"));
+        for seed in 1..=2 {
+            life(&ECP5, seed, 3_000).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         }
-        let cycles = (run.bench.cycle() - begin) / (run.requests - first);
-        claim!(run.deepest >= 12, "at most {} reads under way", run.deepest);
-        claim!(cycles < 12, "{cycles} cycles a request");
-        run.settle()
-    };
-    test().unwrap_or_else(|error| panic!("{error}"));
+        stops(10).unwrap_or_else(|error| panic!("seed 10: {error}"));
+        waits(1).unwrap_or_else(|error| panic!("class 1: {error}"));
+        short_of_completions(1).unwrap_or_else(|error| panic!("seed 1: {error}"));
+    });
+}
+
+/// All rings are full, and memory takes its time.
+fn reads() -> Outcome {
+    let mut run = Run::new(&ECP5, 5);
+    run.capacity = 64;
+    run.malformed = 0;
+    run.read.latency = 125;
+    run.open(4..5)?;
+    let (mut first, mut begin) = (0, 0);
+    for cycle in 0..6_000 {
+        run.paces = [100; 4];
+        run.read.pace = 100;
+        let number = 2 * (cycle % run.running.len());
+        if run.rings[number].room() > 0 {
+            run.post(number, 4);
+        }
+        run.tick()?;
+        if cycle == 1_000 {
+            (first, begin) = (run.requests, run.bench.cycle());
+        }
+    }
+    let cycles = (run.bench.cycle() - begin) / (run.requests - first);
+    claim!(run.deepest >= 12, "at most {} reads under way", run.deepest);
+    claim!(cycles < 12, "{cycles} cycles a request");
+    run.settle()
+}
+
+#[test]
+fn reads_are_under_way_while_others_come() {
+    reads().unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
@@ -1031,6 +1061,10 @@ fn stops(seed: u64) -> Outcome {
     run.open(3..4)?;
     for _ in 0..20 {
         run.traffic(300, 0)?;
+        // A ring of an endpoint that runs is set anew.
+        let number = run.rng.random_range(0..run.rings.len());
+        run.set_ring(number, 3)?;
+        run.traffic(300, 0)?;
         let endpoint = run.rng.random_range(0..run.running.len());
         run.control(Operation::EndpointStop, endpoint as u16, &[])?;
         run.running[endpoint] = false;
@@ -1048,7 +1082,7 @@ fn stops(seed: u64) -> Outcome {
             // What is rung now is nobody's: counted, and no event.
             run.rings[2 * endpoint] = Ring::default();
             run.rings[2 * endpoint + 1] = Ring::default();
-            run.ring(2 * endpoint, 5);
+            run.ring(2 * endpoint, 1);
             run.ignored += 1;
             run.tick()?;
             run.set_ring(2 * endpoint, 3)?;
