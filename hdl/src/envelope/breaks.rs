@@ -410,8 +410,6 @@ pub fn delivery() -> Vec<Break> {
             "walk_is_early",
             "messages.of_endpoint | filling.of_endpoint",
         ),
-        // What was lost waits for a place that it holds itself.
-        Break::new("lost_needs_a_place").force_if::<Admit>("lost.valid", "false", "!has_place"),
         // A multi-receive isn't alone.
         Break::new("meets_at_once").force::<Admit>("rests", "true"),
         // A walk ends when it has found the last, whatever of it is still on its way.

@@ -66,7 +66,7 @@ impl Admit {
             if !self.pairs.initialized.val() {
                 self.state.d.next = State::Idle;
             } else if self.lost.valid.val() & !self.lost_in.q.val() {
-                // It needs no place: what is lost holds one in the Ledger, and waits for this.
+                // It needs no place: it has just given the Ledger's back, and no message takes that before it.
                 self.lost.ready.next = true;
                 self.pair_held.d.next = self.lost.data.val().pair;
                 self.endpoint_held.d.next = self.lost.data.val().endpoint;

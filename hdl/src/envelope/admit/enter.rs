@@ -93,6 +93,7 @@ impl Admit {
             | (self.lost_in.q.val() & (self.entered.q.val() == ENTERED + 1));
         if self.arrival.ready.val() {
             self.message_went.d.next = true;
+            self.awaits_slot.d.next = false;
         }
         if self.lists.ready.val() {
             self.message_went.d.next = false;

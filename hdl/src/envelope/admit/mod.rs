@@ -296,6 +296,8 @@ pub(super) struct Admit {
     vacancy: Reg<Vacancy>,
     /// In the last cycle a slot of the offered message's pair was filling or lost.
     arrival_fills: Reg<Bit>,
+    /// It had no vacant slot while a request was under way.
+    awaits_slot: Reg<Bit>,
     /// The next request goes before the next message.
     requests_first: Reg<Bit>,
     /// The next arrival goes before the next fault or control request.

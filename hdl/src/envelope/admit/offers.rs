@@ -82,7 +82,9 @@ impl Admit {
             & self.has_place.val()
             & (!self.arrival_alone.val() | self.rests.val());
         self.arrival_goes.next = self.arrival_free.val()
-            & (self.arrival_now.val() | !(self.requests_first.q.val() & self.lists.valid.val()));
+            & (self.arrival_now.val()
+                | self.awaits_slot.q.val()
+                | !(self.requests_first.q.val() & self.lists.valid.val()));
     }
 
     /// A request waits for the one before it, and for receives that have to be woken; one of a stalled endpoint for all messages and the step of a walk,
@@ -95,6 +97,7 @@ impl Admit {
         self.list_alone.next = self.multis.any[1].val() | self.list.val().flags.get_bit(2);
         self.list_free.next = self.lists.valid.val()
             & !self.request_in.q.val()
+            & !self.awaits_slot.q.val()
             & !self.backlog.wakes_soon.val()
             & !self.endpoint_waits.val()
             & self.has_place.val()

@@ -35,7 +35,12 @@ impl Admit {
             self.looked.d.next = false;
         }
         self.arrival_fills.d.next = self.filling.of_pair.val();
-        self.slot_known.next =
-            self.looked.q.val() & (self.vacancy.q.val().found | !self.arrival_fills.q.val());
+        self.slot_known.next = self.looked.q.val()
+            & (self.vacancy.q.val().found
+                | (!self.arrival_fills.q.val() & !self.request_in.q.val()));
+        // No further request goes in front of a message that waits so.
+        if self.looked.q.val() & !self.vacancy.q.val().found & self.request_in.q.val() {
+            self.awaits_slot.d.next = true;
+        }
     }
 }

@@ -215,7 +215,7 @@ fn a_cancel_and_a_message_that_race_have_one_winner() {
         let mut world = World::new(size, rng);
         world.set_up();
         world.mood = Mood::Races;
-        for _ in 0..90_000 {
+        for _ in 0..150_000 {
             world.cycle();
         }
         world.settle();
