@@ -608,6 +608,14 @@ impl World {
         (entered, longest)
     }
 
+    /// Closes a pair and connects it with so many credits; 0 for as many as fit.
+    fn set_anew(&mut self, pair: u16, credits: u16) {
+        self.control(Control::PairClear(pair));
+        let others = std::mem::replace(&mut self.credits, credits);
+        self.control(Control::PairSet(pair));
+        self.credits = others;
+    }
+
     /// Posts a receive of context 0 and any match bits.
     fn post_receive(&mut self, endpoint: u8, pair: u16, flags: u8, length: u64) {
         let mut request = self.request(Opcode::TaggedReceive);
@@ -647,8 +655,7 @@ impl World {
             message.context = 0;
         }
         self.settle();
-        self.control(Control::PairClear(bad));
-        self.control(Control::PairSet(bad));
+        self.set_anew(bad, 0);
     }
 
     /// A slot can't be written, of which memory tells when everything behind that message that has a place has entered.
@@ -671,8 +678,7 @@ impl World {
         assert!(!self.entering.is_empty(), "a request waits for a place");
         self.memory.held = false;
         self.settle();
-        self.control(Control::PairClear(bad));
-        self.control(Control::PairSet(bad));
+        self.set_anew(bad, 0);
     }
 
     /// Two messages go to slots that can't be written, and behind them one of the same pair, or of another, to its slot. A request finds that one before
@@ -680,10 +686,7 @@ impl World {
     pub fn find_a_message_behind_two_lost_ones(&mut self, opcode: Opcode, of_another_pair: bool) {
         self.mood = Mood::Quiet;
         let bad = self.pair_with_bad_slots();
-        self.control(Control::PairClear(bad));
-        self.credits = 4;
-        self.control(Control::PairSet(bad));
-        self.credits = 0;
+        self.set_anew(bad, 4);
         let third = if of_another_pair {
             self.pairs[BAD_SLOTS - 2]
         } else {
@@ -723,9 +726,7 @@ impl World {
     pub fn lose_a_message_in_front_of_others(&mut self) {
         self.mood = Mood::Quiet;
         let bad = self.pair_with_bad_slots();
-        self.credits = 4;
-        self.control(Control::PairClear(bad));
-        self.control(Control::PairSet(bad));
+        self.set_anew(bad, 4);
         self.ring = [false; ENDPOINTS as usize];
         self.post_receive(self.endpoint_of(bad), bad, FLAG_ANY_SOURCE, 64);
         self.settle();
@@ -752,9 +753,7 @@ impl World {
         assert!(self.arrival.is_none(), "all have entered");
         self.memory.held = false;
         self.settle();
-        self.control(Control::PairClear(bad));
-        self.credits = 0;
-        self.control(Control::PairSet(bad));
+        self.set_anew(bad, 0);
     }
 
     /// Claims a message of a pair that is connected, if there is one, and closes the pair.
