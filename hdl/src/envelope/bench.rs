@@ -83,6 +83,8 @@ pub struct DeliveryBench {
     pub fault: Stream<In, Fault>,
     /// A control request; taken when Delivery and Regions have done what concerns them.
     pub control: Stream<In, ControlRequest>,
+    /// Pulse: Delivery has done what concerns it.
+    pub delivery_has_done: Signal<Out, Bit>,
     /// With `control.ready`: Delivery's answer.
     pub control_result: Signal<Out, Bits<64>>,
     /// A message met its receive on arrival.
@@ -189,6 +191,8 @@ impl Logic for DeliveryBench {
         join!(self.control => self.fanout.control);
         self.control_result.next = self.fanout.control_result.val();
         join!(self.fanout.block[0] => self.delivery.control);
+        self.delivery_has_done.next =
+            self.fanout.block[0].valid.val() & self.delivery.control.ready.val();
         self.fanout.block_result[0].next = self.delivery.control_result.val();
         join!(self.fanout.block[1] => self.fence.control);
         join!(self.fence.inner => self.regions.control);

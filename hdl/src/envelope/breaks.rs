@@ -3,6 +3,7 @@
 use super::admit::Admit;
 use super::answer::Answer;
 use super::copies::Copies;
+use super::delivery::Delivery;
 use super::ledger::Ledger;
 use super::posts::Posts;
 use super::resolve::Resolve;
@@ -387,6 +388,19 @@ pub fn delivery() -> Vec<Break> {
         Break::new("reads_what_fills").force::<Answer>("unsafe_yet", "false"),
         // A request waits for ever for a message whose slot couldn't be written.
         Break::new("waits_for_the_lost").force::<Answer>("lost", "false"),
+        // Ledger waits with a lost message until the one before it is removed.
+        Break::new("lost_messages_have_no_queue")
+            .force::<Delivery>("admit.lost.valid", "ledger.lost.valid")
+            .force::<Delivery>("admit.lost.data", "ledger.lost.data")
+            .force::<Delivery>("ledger.lost.ready", "admit.lost.ready")
+            .force::<Delivery>("lost.input.valid", "false"),
+        // What enters alone isn't waited for when a message is lost, of whatever pair.
+        Break::new("loses_what_follows")
+            .force::<Admit>("has_lost", "false")
+            .force::<Admit>(
+                "alone_ends",
+                "rests | again.q | overflow.valid | lost.valid",
+            ),
         // What is behind a lost message is accepted all the same.
         Break::new("accepts_behind_the_lost").force::<Ledger>("is_behind", "false"),
         // A pair that two messages are lost of fails twice.
@@ -395,6 +409,8 @@ pub fn delivery() -> Vec<Break> {
         Break::new("remembers_the_lost").force::<Ledger>("forgets.q", "false"),
         // A message enters although it isn't known whether there is a slot for it.
         Break::new("enters_without_a_look").force::<Admit>("slot_known", "true"),
+        // A request doesn't wait for what becomes of a message without a slot, and finds its pair as it was before.
+        Break::new("passes_who_has_no_slot").force::<Admit>("has_no_slot", "false"),
         // A request waits until no message wants to enter.
         Break::new("messages_always_first").force_if::<Admit>(
             "list_goes",

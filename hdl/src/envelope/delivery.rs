@@ -246,6 +246,7 @@ impl Logic for Delivery {
         join!(self.ledger.written => self.admit.written);
         join!(self.ledger.lost => self.lost.input);
         join!(self.lost.output => self.admit.lost);
+        self.admit.has_lost.next = self.lost.level.val() != 0;
         join!(self.ledger.settle => self.answering.settle);
         join!(self.answering.settled => self.ledger.settled);
         self.admit.ledger_ended.next = self.ledger.ended.val();

@@ -31,11 +31,15 @@ impl Admit {
         self.asked.valid.next = false;
     }
 
-    /// The pair that is looked at: read in one cycle, used or changed in the next. And the endpoint that Backlog is asked about.
+    /// The pair that is looked at: read in one cycle, changed in the next; what a message or a request needs of it is used in the one after. And the endpoint that
+    /// Backlog is asked about.
     pub(super) fn look_up(&mut self) {
         self.pair.next = self.pairs.read_data.val();
         self.changed.next = self.pair.val();
         self.pair_read.next = self.pair_held.q.val();
+        if (self.state.q.val() == State::Message) | (self.state.q.val() == State::Look) {
+            self.known.d.next = self.pair.val();
+        }
         self.asking.next = self.endpoint_held.q.val();
         if (self.state.q.val() == State::Enter) | (self.state.q.val() == State::Last) {
             self.asking.next = self.walk_endpoint.q.val();
@@ -97,7 +101,7 @@ impl Admit {
                 self.endpoint_held.d.next = self.request.q.val().fetched.endpoint;
                 self.pair_read.next = self.request.q.val().fetched.request.pair;
                 self.alone.d.next = self.request.q.val().fetched.request.flags.get_bit(2);
-                self.state.d.next = State::Request;
+                self.state.d.next = State::Look;
             } else if self.backlog.wake.valid.val()
                 & !self.request_in.q.val()
                 & self.has_place.val()
@@ -147,7 +151,7 @@ impl Admit {
                 }
                 self.alone.d.next = self.list_alone.val();
                 self.endpoint_held.d.next = self.list_endpoint.val();
-                self.state.d.next = State::Request;
+                self.state.d.next = State::Look;
             }
         }
     }

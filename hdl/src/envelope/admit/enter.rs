@@ -18,13 +18,21 @@ impl Admit {
         if self.drops_revoked.val() {
             self.asked.data.next.ask = Ask::Revoked;
         }
+        if self.is_late.val() {
+            self.asked.data.next.ask = Ask::Drop;
+            self.asked.data.next.arrived = self.on_wire.val();
+        }
         if self.ends_revoked.val() {
             self.asked.data.next.ask = Ask::Ends;
             self.asked.data.next.status = Status::Revoked.into();
             self.asked.data.next.names = 0.into();
         }
-        self.has_command.next =
-            self.commands.q.val() & !self.drops_revoked.val() & !self.ends_revoked.val();
+        self.has_command.next = self.commands.q.val()
+            & !self.drops_revoked.val()
+            & !self.ends_revoked.val()
+            & !self.is_late.val();
+        // A message without a slot, and a request that has to enter anew, are followed by nothing.
+        self.alone_ends.next = self.rests.val() | self.again.q.val() | self.overflow.valid.val();
         match self.state.q.val() {
             State::Enter => {
                 self.fires.next = self.rule_known.val()
@@ -56,7 +64,7 @@ impl Admit {
                     self.request.d.next.fetched.request.length =
                         bit_cast::<64, 32>(self.follow.data.val().length);
                     self.had.d.next = self.follow.data.val().had;
-                    self.state.d.next = State::Request;
+                    self.state.d.next = State::Look;
                     if self.follow.data.val().retire {
                         self.command_held.d.next = MatchCommand::default();
                         self.command_held.d.next.operation = types::Operation::Cancel;
@@ -67,8 +75,7 @@ impl Admit {
                         self.asked_held.d.next.endpoint = self.follow.data.val().endpoint;
                         self.state.d.next = State::Enter;
                     }
-                } else if self.rests.val() | self.lost.valid.val() | self.overflow.valid.val() {
-                    // A message by which its pair fails is followed by nothing.
+                } else if self.alone_ends.val() {
                     self.state.d.next = State::Idle;
                 }
             }

@@ -3,6 +3,7 @@
 //! Lists are asked which receive it meets, and append it if there is none. A ready message may be refused, and so isn't appended, unless its receive may still be
 //! on its way: in the ring, in Posts, or kept by the host. A put, a get and the answer of a get take their place in the order of the card here and ask Lists nothing.
 //! Whatever comes by a pair that has failed or been closed meanwhile is dropped.
+//! A message without a slot is of a peer that spends more credits than it has. It enters alone, since its pair fails if it meets no receive.
 
 use super::{Admit, State};
 use crate::envelope::asked::{Ask, Asked};
@@ -27,6 +28,9 @@ impl Admit {
         self.appends.next = self.slot.q.val().found & !self.refusable.val();
         self.of_message.next.append = self.appends.val();
         self.of_message.next.slot = self.slot.q.val().slot;
+        // If it finds no receive, its pair fails before anything else enters.
+        self.has_no_slot.next =
+            !self.slot.q.val().found & !self.refusable.val() & !self.message.q.val().put;
 
         // A get has no payload, nor has the answer of one that is refused.
         self.is_get.next = self.message.q.val().put & self.message.q.val().get;
@@ -36,10 +40,11 @@ impl Admit {
             self.on_wire.next = 0.into();
         }
         // Its pair has failed or been closed meanwhile: nothing of it is done, and an answer's buffer may be the host's again.
-        self.is_late.next = !self.pair.val().connected | self.pair.val().failed;
+        self.is_late.next = self.enters_message.q.val()
+            & (!self.known.q.val().connected | self.known.q.val().failed);
     }
 
-    /// It enters, or is dropped.
+    /// It enters. Whether it is dropped instead is known when it does.
     pub(super) fn ask_for_message(&mut self) {
         if self.state.q.val() == State::Message {
             self.command_held.d.next = self.of_message.val();
@@ -69,13 +74,8 @@ impl Admit {
                 self.asked_held.d.next.ask = Ask::Answer;
                 self.asked_held.d.next.arrived = self.on_wire.val();
             }
-            if self.is_late.val() {
-                self.asked_held.d.next.ask = Ask::Drop;
-                self.asked_held.d.next.arrived = self.on_wire.val();
-                self.commands.d.next = false;
-            }
             self.enters_message.d.next = true;
-            if self.alone.q.val() {
+            if self.alone.q.val() | self.has_no_slot.val() {
                 self.after.d.next = State::Alone;
             }
             self.state.d.next = State::Enter;

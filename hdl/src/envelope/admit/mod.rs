@@ -21,6 +21,7 @@
 //! - *A request* waits for the request before it, and for receives that have to be woken; if its endpoint is stalled, for all messages,
 //!   and the step of a walk, that are being looked up. Messages it needn't wait for: each is either in Lists or has met its receive. One that is in Lists may not be
 //!   in its slot yet: then the request waits in Answer.
+//! - *A message without a slot* is waited for: if it meets no receive its pair fails before anything else enters.
 //! - *While an endpoint has a multi-receive posted*, its messages and requests enter one at a time, each when all before
 //!   it has ended.
 //! - *A fault, and the end of a pair or an endpoint,* wait for the messages of that endpoint that are under way, and for
@@ -112,7 +113,9 @@ enum State {
     Idle,
     /// The pair of a message is read.
     Message,
-    /// The pair of a request is read, and the receive of its endpoint that waits.
+    /// That of a request is.
+    Look,
+    /// It is known, and the receive of its endpoint that waits is read.
     Request,
     /// The receive that has to be woken is read.
     Wake,
@@ -217,6 +220,8 @@ pub(super) struct Admit {
     pub written: Pulse<In, SlotWritten>,
     /// By an error: this message's.
     pub lost: Stream<In, Slotted>,
+    /// There is such a message, though it may not be offered yet.
+    pub has_lost: Signal<In, Bit>,
     /// Pulse: it was removed from Lists.
     pub removed: Pulse<In, Bits<16>>,
     /// The slot that Answer asks about.
@@ -317,6 +322,8 @@ pub(super) struct Admit {
     slot: Reg<Vacancy>,
     /// A receive for it may be on its way here.
     pending: Reg<Bit>,
+    /// The pair of the message in hand, or of the request, or of its claim, as it was read. It comes out of the memory late in a cycle.
+    known: Reg<Pair>,
     /// The request in hand.
     request: Reg<CheckedList>,
     /// What it has had.
@@ -375,6 +382,8 @@ pub(super) struct Admit {
     walk_waits: Signal<Local, Bit>,
     /// Everything that has entered has ended.
     rests: Signal<Local, Bit>,
+    /// What entered alone is settled: nothing follows.
+    alone_ends: Signal<Local, Bit>,
     /// One more thing may enter.
     has_place: Signal<Local, Bit>,
     // Whether the message, or the request, that is offered may enter, and whether it does.
@@ -421,11 +430,13 @@ pub(super) struct Admit {
     /// A receive for it may be on its way here.
     may_be_posted: Signal<Local, Bit>,
     refusable: Signal<Local, Bit>,
+    /// The message in hand has to meet a receive, or its pair fails.
+    has_no_slot: Signal<Local, Bit>,
     // The message in hand is a get, or the answer of one; its bytes on the wire.
     is_get: Signal<Local, Bit>,
     is_answer: Signal<Local, Bit>,
     on_wire: Signal<Local, Bits<16>>,
-    /// It comes too late, since its pair has failed or isn't connected.
+    /// What enters is a message that comes too late, since its pair has failed or isn't connected.
     is_late: Signal<Local, Bit>,
     appends: Signal<Local, Bit>,
     of_request: Signal<Local, Asked>,
@@ -451,6 +462,8 @@ pub(super) struct Admit {
     past_rules: Signal<Local, Bit>,
     /// The request in hand looks for a message, and is sound.
     searches: Signal<Local, Bit>,
+    /// What enters falls under the rules.
+    under_rules: Signal<Local, Bit>,
     // What enters is revoked: a message is dropped, a request ends.
     revoked: Signal<Local, Bit>,
     drops_revoked: Signal<Local, Bit>,

@@ -76,7 +76,7 @@ impl Admit {
             & self.slot_known.val()
             & !self.ready_waits.val()
             & !self.again.q.val()
-            & !self.lost.valid.val()
+            & !self.has_lost.val()
             & !self.arrival_walked.val()
             & self.messages.room.val()
             & self.has_place.val()
@@ -88,7 +88,7 @@ impl Admit {
     }
 
     /// A request waits for the one before it, and for receives that have to be woken; one of a stalled endpoint for all messages and the step of a walk,
-    /// by which one may have to be.
+    /// by which one may have to be. One that enters alone waits for the removal of what is lost, as messages do.
     pub(super) fn offer_request(&mut self) {
         self.endpoint_waits.next = self.backlog.stalled.val()
             & (!self.messages.empty.val() | (self.stage.q.val() == Stage::Asked));
@@ -101,7 +101,7 @@ impl Admit {
             & !self.backlog.wakes_soon.val()
             & !self.endpoint_waits.val()
             & self.has_place.val()
-            & (!self.list_alone.val() | self.rests.val());
+            & (!self.list_alone.val() | (self.rests.val() & !self.has_lost.val()));
         self.list_goes.next = self.list_free.val() & !self.arrival_goes.val();
     }
 }

@@ -22,8 +22,8 @@ impl Admit {
         }
         self.is_cancel.next = self.request.q.val().fetched.kind == CompletionKind::Cancel;
         self.source_ok.next = self.flags.val().get_bit(0)
-            | (self.pair.val().connected
-                & (self.pair.val().endpoint == self.request.q.val().fetched.endpoint)
+            | (self.known.q.val().connected
+                & (self.known.q.val().endpoint == self.request.q.val().fetched.endpoint)
                 & (self.fetched.val().pair < self.pair_count.val()));
         self.handle_pair.next = self
             .fetched
@@ -31,7 +31,7 @@ impl Admit {
             .target
             .get_bits::<{ CLAIM_SLOT_BITS as usize }>(0)
             >> 6;
-        self.owns_claim.next = self.pair.val().endpoint == self.request.q.val().fetched.endpoint;
+        self.owns_claim.next = self.known.q.val().endpoint == self.request.q.val().fetched.endpoint;
         self.resumes.next = self.flags.val().get_bit(1) & !self.backlog.waits.val();
         self.believed.next = !self.backlog.stalled.val() | self.resumes.val();
         self.nothing_kept.next = self.flags.val().get_bit(3) & self.believed.val();
@@ -72,7 +72,7 @@ impl Admit {
         self.of_request.next.min_free = self.fetched.val().min_free;
         self.of_request.next.buffer = self.request.q.val().fetched.buffer;
         self.of_request.next.allowed = self.request.q.val().allowed;
-        self.of_request.next.own = self.pair.val().connected
+        self.of_request.next.own = self.known.q.val().connected
             & (self.handle_pair.val() < self.pair_count.val())
             & self.owns_claim.val();
 
@@ -88,6 +88,9 @@ impl Admit {
     /// Which command it is, if any.
     pub(super) fn ask_for_request(&mut self) {
         match self.state.q.val() {
+            State::Look => {
+                self.state.d.next = State::Request;
+            }
             State::Request => {
                 self.enters_request.d.next = true;
                 if self.alone.q.val() {
@@ -135,22 +138,22 @@ impl Admit {
                     self.command_held.d.next.operation = types::Operation::Probe;
                     self.asked_held.d.next.ask = Ask::Probe;
                     self.asked_held.d.next.status = Status::NoMessage.into();
-                    if self.pair.val().failed & !self.flags.val().get_bit(0) {
+                    if self.known.q.val().failed & !self.flags.val().get_bit(0) {
                         // From a failed pair nothing will come: the request ends as the pair did.
-                        self.asked_held.d.next.status = self.pair.val().status;
+                        self.asked_held.d.next.status = self.known.q.val().status;
                     }
                 } else if self.request.q.val().fetched.kind == CompletionKind::Claim {
                     self.command_held.d.next.operation = self.claim_takes.val();
                     self.asked_held.d.next.ask = Ask::Claim;
                     self.asked_held.d.next.status = Status::NoMessage.into();
-                    if self.pair.val().failed & !self.flags.val().get_bit(0) {
-                        self.asked_held.d.next.status = self.pair.val().status;
+                    if self.known.q.val().failed & !self.flags.val().get_bit(0) {
+                        self.asked_held.d.next.status = self.known.q.val().status;
                     }
-                } else if self.pair.val().failed & !self.flags.val().get_bit(0) {
+                } else if self.known.q.val().failed & !self.flags.val().get_bit(0) {
                     // A failed pair sends nothing more; what it sent before may still be received.
                     self.command_held.d.next.operation = types::Operation::Claim;
                     self.asked_held.d.next.ask = Ask::Take;
-                    self.asked_held.d.next.status = self.pair.val().status;
+                    self.asked_held.d.next.status = self.known.q.val().status;
                 } else if self.is_behind.val() {
                     self.command_held.d.next.operation = types::Operation::Claim;
                     self.asked_held.d.next.ask = Ask::Take;

@@ -50,8 +50,7 @@ impl Admit {
             }
             State::Message => {
                 self.rules.look.valid.next = true;
-                self.revocable.d.next =
-                    self.pair.val().connected & !self.pair.val().failed & !self.message.q.val().put;
+                self.revocable.d.next = !self.message.q.val().put;
             }
             State::Request => {
                 self.rules.look.valid.next = true;
@@ -73,8 +72,9 @@ impl Admit {
             holds: self.is_rule_set.val(),
             rule: self.rule.val(),
         };
-        self.rule_known.next = !self.revocable.q.val() | self.rules.known.val();
-        self.revoked.next = self.revocable.q.val() & self.rules.covered.val();
+        self.under_rules.next = self.revocable.q.val() & !self.is_late.val();
+        self.rule_known.next = !self.under_rules.val() | self.rules.known.val();
+        self.revoked.next = self.under_rules.val() & self.rules.covered.val();
         self.drops_revoked.next = self.revoked.val() & self.enters_message.q.val();
         self.ends_revoked.next = self.revoked.val() & !self.enters_message.q.val();
     }

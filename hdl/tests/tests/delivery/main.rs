@@ -307,9 +307,11 @@ fn each_break_of_the_gates_is_noticed() {
         flood(&size, rng);
         background(&size, rng);
         lost(&size, rng);
+        lost_beside(&size, rng);
         revoke(World::new(&size, rng));
         gets_at_the_end(&size, rng);
         life(&size, rng, 20_000);
+        overrun(&size, rng, 20_000);
     });
 }
 
@@ -319,6 +321,7 @@ fn in_short(block: &str, rng: &mut ChaCha8Rng) {
     flood(&size, rng);
     background(&size, rng);
     lost(&size, rng);
+    lost_beside(&size, rng);
     revoke(World::new(&size, rng));
     gets_at_the_end(&size, rng);
     overrun(&size, rng, 5_000);
@@ -492,6 +495,28 @@ fn a_request_that_finds_a_lost_message_looks_again() {
         // Six messages are received in all, or five if the claimed one is discarded.
         let received = of(CompletionKind::Receive, Status::Success);
         assert!((5..=6).contains(&received), "{received} received");
+    });
+}
+
+/// A message is lost beside a multi-receive that has to be alone.
+fn lost_beside(size: &Size, rng: &mut ChaCha8Rng) -> World {
+    let mut world = World::new(size, rng);
+    world.set_up();
+    for is_posted in [false, true, false] {
+        world.lose_a_message_beside_a_multi_receive(is_posted);
+    }
+    world.receive_all();
+    world.take_down();
+    world
+}
+
+#[test]
+fn a_multi_receive_goes_on_and_ends_whoever_loses_a_message() {
+    for_size(&SCARCE, BENCH, 3, |size, rng| {
+        let world = lost_beside(size, rng);
+        let seen = &world.reference.wanted.seen;
+        // Two took two messages each, or only one for want of a completion.
+        assert_eq!(seen.counted + seen.ended_early, 2, "{seen:?}");
     });
 }
 

@@ -636,8 +636,12 @@ impl Reference {
             failed: None,
             incarnation: self.incarnations,
         });
-        self.delivery.pair_set(pair, setup);
         self.wanted.regions.grants.connect(pair, setup.domain);
+    }
+
+    /// Delivery knows the pair, before all other blocks may: requests can name it.
+    pub fn pair_set_in_delivery(&mut self, pair: u16, setup: &PairSetup) {
+        self.delivery.pair_set(pair, setup);
     }
 
     /// A pair has been closed: its peer may do nothing.

@@ -522,7 +522,14 @@ impl World {
         let seen = &self.reference.wanted.seen;
         assert_eq!(seen.overflows, overflows, "a slot was lost");
         let fitting = self.reference.depths().1;
-        assert!(fitting > 0, "some pair is alive");
+        let bad = self.pair_with_bad_slots();
+        let lives = |pair: &u16| {
+            self.reference
+                .pair(*pair)
+                .is_some_and(|p| p.failed.is_none())
+        };
+        let some_live = self.pairs.iter().any(|pair| *pair != bad && lives(pair));
+        assert_eq!(fitting > 0, some_live, "messages of each pair that lives");
     }
 
     pub fn take_down(&mut self) {
@@ -606,6 +613,14 @@ impl World {
         }
         longest = longest.max(self.bench.model.cycle() - since);
         (entered, longest)
+    }
+
+    /// An ordinary message of this context.
+    fn offer_message_in_context(&mut self, pair: u16, context: u16, payload: Vec<u8>) {
+        self.offer_message_of(pair, payload);
+        if let Some((message, _)) = &mut self.arrival {
+            (message.context, message.ready) = (context, false);
+        }
     }
 
     /// Closes a pair and connects it with so many credits; 0 for as many as fit.
@@ -754,6 +769,59 @@ impl World {
         self.memory.held = false;
         self.settle();
         self.set_anew(bad, 0);
+    }
+
+    /// A message of one endpoint is lost when nothing else is under way but what has waited for that: a multi-receive of the other endpoint, with messages there
+    /// that it takes, or, if it is posted, a message that ends it.
+    pub fn lose_a_message_beside_a_multi_receive(&mut self, is_posted: bool) {
+        self.mood = Mood::Quiet;
+        let bad = self.pair_with_bad_slots();
+        let other = self.pairs[BAD_SLOTS - 3];
+        let endpoint = self.endpoint_of(other);
+        assert_ne!(self.endpoint_of(bad), endpoint);
+        self.set_anew(bad, 4);
+        self.set_anew(other, 4);
+        self.ring = [false; ENDPOINTS as usize];
+        let mut multi = self.request(Opcode::TaggedReceive);
+        (multi.pair, multi.flags, multi.min_free) = (other, FLAG_MULTI, 60);
+        multi.ignore_bits = u64::MAX;
+        self.give_buffer(&mut multi, u16::from(endpoint) * 3, 64);
+        let mut waits = Some((endpoint, multi));
+        if is_posted {
+            self.list = waits.take();
+            self.settle();
+        } else {
+            self.offer_message_in_context(other, 0, vec![]);
+            self.offer_message_in_context(other, 0, vec![5; 9]);
+            self.settle();
+        }
+        self.memory.held = true;
+        self.offer_message_in_context(bad, 1, vec![7; 9]);
+        while self.arrival.is_some() {
+            self.cycle();
+        }
+        if is_posted {
+            self.offer_message_in_context(other, 0, vec![5; 9]);
+        }
+        self.list = waits;
+        for _ in 0..200 {
+            self.cycle();
+        }
+        assert!(
+            self.arrival.is_some() || !self.entering.is_empty(),
+            "one waits"
+        );
+        self.memory.held = false;
+        self.settle();
+        // What has ended takes no more.
+        self.offer_message_in_context(other, 0, vec![6; 9]);
+        self.settle();
+        // Set anew, a pair has lost nothing.
+        self.set_anew(bad, 0);
+        self.post_receive(self.endpoint_of(bad), bad, 0, 64);
+        self.offer_message_in_context(bad, 0, vec![7; 9]);
+        self.settle();
+        self.set_anew(other, 0);
     }
 
     /// Claims a message of a pair that is connected, if there is one, and closes the pair.
@@ -1838,6 +1906,12 @@ impl World {
         }
         if self.bench.is("tables_change") {
             self.changes();
+        }
+        if self.bench.is("delivery_has_done")
+            && let Some(Control::PairSet(pair)) = self.control
+        {
+            let setup = self.setup(pair);
+            self.reference.pair_set_in_delivery(pair, &setup);
         }
         let done = self.taken("control");
         if !done {
