@@ -409,6 +409,8 @@ pub fn delivery() -> Vec<Break> {
         Break::new("remembers_the_lost").force::<Ledger>("forgets.q", "false"),
         // A message enters although it isn't known whether there is a slot for it.
         Break::new("enters_without_a_look").force::<Admit>("slot_known", "true"),
+        // A request is taken to name the pair that was read for the one before it.
+        Break::new("reads_no_pair").force::<Admit>("list_looked.q", "true"),
         // A request doesn't wait for what becomes of a message without a slot, and finds its pair as it was before.
         Break::new("passes_who_has_no_slot").force::<Admit>("has_no_slot", "false"),
         // A request waits until no message wants to enter.

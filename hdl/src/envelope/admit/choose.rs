@@ -5,7 +5,6 @@ use crate::envelope::asked::{Ask, Asked};
 use crate::prelude::*;
 use crate::types;
 use crate::types::{Had, MatchCommand};
-use abi::request::CLAIM_SLOT_BITS;
 
 #[block]
 impl Admit {
@@ -32,13 +31,22 @@ impl Admit {
     }
 
     /// The pair that is looked at: read in one cycle, changed in the next; what a message or a request needs of it is used in the one after. And the endpoint that
-    /// Backlog is asked about.
+    /// Backlog is asked about. The pair of the request that is offered is read before it goes.
     pub(super) fn look_up(&mut self) {
         self.pair.next = self.pairs.read_data.val();
         self.changed.next = self.pair.val();
         self.pair_read.next = self.pair_held.q.val();
-        if (self.state.q.val() == State::Message) | (self.state.q.val() == State::Look) {
-            self.known.d.next = self.pair.val();
+        match self.state.q.val() {
+            State::Idle => {
+                self.known.d.next = self.named.read_data.val();
+            }
+            State::Message => {
+                self.known.d.next = self.pair.val();
+            }
+            State::Look => {
+                self.known.d.next = self.pair.val();
+            }
+            _ => {}
         }
         self.asking.next = self.endpoint_held.q.val();
         if (self.state.q.val() == State::Enter) | (self.state.q.val() == State::Last) {
@@ -140,18 +148,9 @@ impl Admit {
                 self.lists.ready.next = true;
                 self.requests_first.d.next = false;
                 self.walk_yields.d.next = false;
-                self.pair_read.next = self.list.val().pair;
-                if self.lists.data.val().fetched.names_claim {
-                    self.pair_read.next = self
-                        .list
-                        .val()
-                        .target
-                        .get_bits::<{ CLAIM_SLOT_BITS as usize }>(0)
-                        >> 6;
-                }
                 self.alone.d.next = self.list_alone.val();
                 self.endpoint_held.d.next = self.list_endpoint.val();
-                self.state.d.next = State::Look;
+                self.state.d.next = State::Request;
             }
         }
     }

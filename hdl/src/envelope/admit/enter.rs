@@ -105,6 +105,9 @@ impl Admit {
         if self.lists.ready.val() {
             self.message_went.d.next = false;
         }
+        // What is read beside a write is the old pair.
+        self.list_looked.d.next =
+            self.lists.valid.val() & !self.lists.ready.val() & !self.pair_write.val();
         // Before a fault or a control request a message may go out of turn.
         self.turns_are_taken.ok.next = !self.list_free.val()
             | !self.arrival_free.val()
@@ -133,6 +136,12 @@ impl Admit {
         self.pairs.read_address.next = self.pair_read.val();
         store!(
             self.pairs.write,
+            self.pair_write.val(),
+            self.pair_held.q.val(),
+            self.changed.val()
+        );
+        store!(
+            self.named.write,
             self.pair_write.val(),
             self.pair_held.q.val(),
             self.changed.val()

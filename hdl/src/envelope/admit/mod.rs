@@ -113,9 +113,9 @@ enum State {
     Idle,
     /// The pair of a message is read.
     Message,
-    /// That of a request is.
+    /// That of a request that enters anew, or of what is left of a multi-receive, is.
     Look,
-    /// It is known, and the receive of its endpoint that waits is read.
+    /// The pair of a request is known, and the receive of its endpoint that waits is read.
     Request,
     /// The receive that has to be woken is read.
     Wake,
@@ -271,6 +271,9 @@ pub(super) struct Admit {
     /// Which pair is read is known late, so it is of block RAM: look-up tables would make that path longer by 4 ns.
     #[is(Table::block(config.pairs))]
     pairs: Table<Pair>,
+    /// The same, for the pair of the request that is offered.
+    #[is(Table::block(config.pairs))]
+    named: Table<Pair>,
     backlog: Backlog,
     #[is(Multis::new(config.endpoints))]
     multis: Multis,
@@ -402,6 +405,10 @@ pub(super) struct Admit {
     again_goes: Signal<Local, Bit>,
     list: Signal<Local, ListRequest>,
     list_endpoint: Signal<Local, Bits<8>>,
+    /// Its pair, or that of the claim that it names.
+    list_pair: Signal<Local, Bits<16>>,
+    /// It was offered in the last cycle too, so that its pair is read.
+    list_looked: Reg<Bit>,
     list_alone: Signal<Local, Bit>,
     list_free: Signal<Local, Bit>,
     list_goes: Signal<Local, Bit>,
@@ -510,7 +517,7 @@ impl Admit {
 #[block(pairs = self.pair_count.val().index())]
 impl Logic for Admit {
     fn update(&mut self) {
-        self.initialized.next = self.pairs.initialized.val();
+        self.initialized.next = self.pairs.initialized.val() & self.named.initialized.val();
         self.stand_still();
         self.hear_control();
         self.remember();

@@ -2,6 +2,7 @@
 
 use super::{Admit, ENTERED, Stage};
 use crate::prelude::*;
+use abi::request::CLAIM_SLOT_BITS;
 
 #[block]
 impl Admit {
@@ -88,14 +89,25 @@ impl Admit {
     }
 
     /// A request waits for the one before it, and for receives that have to be woken; one of a stalled endpoint for all messages and the step of a walk,
-    /// by which one may have to be. One that enters alone waits for the removal of what is lost, as messages do.
+    /// by which one may have to be. Its pair, or its claim's, is read meanwhile. One that enters alone waits for the removal of what is lost, as messages do.
     pub(super) fn offer_request(&mut self) {
         self.endpoint_waits.next = self.backlog.stalled.val()
             & (!self.messages.empty.val() | (self.stage.q.val() == Stage::Asked));
         self.again_goes.next =
             self.again.q.val() & self.messages.empty.val() & self.has_place.val();
         self.list_alone.next = self.multis.any[1].val() | self.list.val().flags.get_bit(2);
+        self.list_pair.next = self.list.val().pair;
+        if self.lists.data.val().fetched.names_claim {
+            self.list_pair.next = self
+                .list
+                .val()
+                .target
+                .get_bits::<{ CLAIM_SLOT_BITS as usize }>(0)
+                >> 6;
+        }
+        self.named.read_address.next = self.list_pair.val();
         self.list_free.next = self.lists.valid.val()
+            & self.list_looked.q.val()
             & !self.request_in.q.val()
             & !self.awaits_slot.q.val()
             & !self.backlog.wakes_soon.val()
