@@ -34,6 +34,8 @@ pub fn fetch() -> Vec<Break> {
         Break::new("takes_back_what_is_read").force::<Ring>("takes_back", "false"),
         // A word is read that hasn't come.
         Break::new("reads_ahead_of_the_words").force::<EntryQueue>("in_memory", "true"),
+        // The first word of the entry behind the oldest is taken whether or not it has come.
+        Break::new("takes_the_next_too_early").force::<EntryQueue>("has_second", "true"),
         // Words of an entry that can't be read stay in front of the next one's.
         Break::new("keeps_words_of_nothing").force::<EntryQueue>("starts_again", "leaves"),
         // Nobody waits for what is inside.

@@ -8,7 +8,8 @@
 //!
 //! An entry is eight words, and the last of them comes with `keep` or `drop`. Words of the oldest entry are read while later words of it are still
 //! to come; when none has been missed, they go into the register as they come. So an idle queue offers an entry two cycles after its last
-//! word, and one that is behind offers one every eleven cycles.
+//! word. While the oldest entry waits, the first word of the one behind it stands at the memory's output, and goes into the register in the cycle in which
+//! the oldest leaves: a queue that is behind offers an entry nine cycles after that.
 
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo};
@@ -48,6 +49,8 @@ pub(super) struct EntryQueue {
     filled: Reg<Bits<4>>,
     /// A word of it leaves the memory.
     reading: Reg<Bit>,
+    /// All of it has been read, and the first word of the entry behind it leaves the memory.
+    ahead: Reg<Bit>,
     whole: Reg<Bits<512>>,
     settled: Reg<Bit>,
     none_kept: Signal<Local, Bit>,
@@ -56,6 +59,12 @@ pub(super) struct EntryQueue {
     reads: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
     starts_again: Signal<Local, Bit>,
+    /// The oldest leaves, and the first word of the one behind it is there.
+    goes_on: Signal<Local, Bit>,
+    has_second: Signal<Local, Bit>,
+    asked_all: Signal<Local, Bit>,
+    read_entry: Signal<Local, Bits<4>>,
+    read_place: Signal<Local, Bits<3>>,
     next_word: Signal<Local, Bits<64>>,
     #[is(Check::new("an_entry_that_comes_has_a_place"))]
     has_room: Check,
@@ -95,8 +104,22 @@ impl Logic for EntryQueue {
             & self.none_kept.val()
             & (self.asked.q.val() == bit_cast::<4, 3>(self.place.q.val()))
             & !self.reading.q.val();
-        self.memory.read_address.next = (bit_cast::<16, 4>(self.oldest.q.val()) << 3)
-            | bit_cast::<16, 3>(self.asked.q.val().get_bits::<3>(0));
+        // Of the entry behind the oldest the first word, until the oldest leaves.
+        self.leaves.next = self.settled.q.val() & self.output.ready.val();
+        self.goes_on.next = self.leaves.val() & self.ahead.q.val();
+        self.asked_all.next = self.asked.q.val() == WORDS;
+        self.has_second.next = self.kept.q.val() > 1;
+        self.ahead.d.next = self.asked_all.val() & self.has_second.val() & !self.leaves.val();
+        self.read_entry.next = self.oldest.q.val();
+        if self.asked_all.val() {
+            self.read_entry.next = self.oldest.q.val() + 1;
+        }
+        self.read_place.next = self.asked.q.val().get_bits::<3>(0);
+        if self.goes_on.val() {
+            self.read_place.next = 1.into();
+        }
+        self.memory.read_address.next = (bit_cast::<16, 4>(self.read_entry.val()) << 3)
+            | bit_cast::<16, 3>(self.read_place.val());
         self.reading.d.next = self.reads.val();
         if self.reads.val() | self.passes.val() {
             self.asked.d.next = self.asked.q.val() + 1;
@@ -105,7 +128,7 @@ impl Logic for EntryQueue {
         if self.passes.val() {
             self.next_word.next = self.word.data.val();
         }
-        if self.reading.q.val() | self.passes.val() {
+        if self.reading.q.val() | self.passes.val() | self.goes_on.val() {
             self.filled.d.next = self.filled.q.val() + 1;
             self.whole.d.next =
                 (self.whole.q.val() >> 64) | (bit_cast::<512, 64>(self.next_word.val()) << 448);
@@ -114,7 +137,6 @@ impl Logic for EntryQueue {
         // Out.
         send!(self.output, self.settled.q.val(), self.whole.q.val());
         self.ring.next = self.rings.output.data.val();
-        self.leaves.next = self.settled.q.val() & self.output.ready.val();
         self.rings.output.ready.next = self.leaves.val();
         self.has_its_ring.ok.next = !self.settled.q.val() | self.rings.output.valid.val();
         self.settled.d.next =
@@ -133,6 +155,11 @@ impl Logic for EntryQueue {
             self.asked.d.next = 0.into();
             self.filled.d.next = 0.into();
             self.reading.d.next = false;
+        }
+        if self.goes_on.val() {
+            self.asked.d.next = 2.into();
+            self.filled.d.next = 1.into();
+            self.reading.d.next = true;
         }
     }
 }

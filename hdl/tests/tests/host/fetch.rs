@@ -979,6 +979,36 @@ fn reads_are_under_way_while_others_come() {
     reads().unwrap_or_else(|error| panic!("{error}"));
 }
 
+/// One class is behind: the send rings are full, and memory answers at once.
+fn behind() -> Outcome {
+    let mut run = Run::new(&ECP5, 9);
+    run.capacity = 64;
+    run.malformed = 0;
+    run.read.latency = 0;
+    run.open(4..5)?;
+    let (mut first, mut begin) = (0, 0);
+    for cycle in 0..4_000 {
+        run.paces = [100; 4];
+        run.read.pace = 100;
+        let number = 2 * (cycle % run.running.len());
+        if run.rings[number].room() > 0 {
+            run.post(number, 4);
+        }
+        run.tick()?;
+        if cycle == 1_000 {
+            (first, begin) = (run.requests, run.bench.cycle());
+        }
+    }
+    let cycles = (run.bench.cycle() - begin) as f64 / (run.requests - first) as f64;
+    claim!(cycles < 9.1, "{cycles} cycles a request");
+    run.settle()
+}
+
+#[test]
+fn a_class_that_is_behind_hands_over_a_request_every_nine_cycles() {
+    behind().unwrap_or_else(|error| panic!("{error}"));
+}
+
 #[test]
 fn indices_wrap_at_sixteen_bits() {
     let seed = 1;
