@@ -211,6 +211,11 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
     if arguments.selection != Selection::default() && arguments.suite != Suite::Message {
         usage("bench", "only `message` has points that are selected");
     }
+    if (arguments.short || arguments.long)
+        && matches!(arguments.suite, Suite::Latency | Suite::Replay)
+    {
+        usage("bench", "`latency` and `replay` have one length");
+    }
     let length = match (arguments.short, arguments.long) {
         (true, _) => Length::Short,
         (_, true) => Length::Long,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Why a trace can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The file can't be read or isn't zstd.
+    /// The file can't be read.
     #[error("reading {}", path.display())]
     Io {
         /// The file.
@@ -126,8 +126,16 @@ impl Trace {
             path: path.to_owned(),
             source,
         };
-        let file = File::open(path).map_err(io)?;
-        let text = zstd::Decoder::new(file).map_err(io)?;
+        let mut file = BufReader::new(File::open(path).map_err(io)?);
+        let begin = file.fill_buf().map_err(io)?;
+        if !begin.starts_with(&zstd::zstd_safe::MAGICNUMBER.to_le_bytes()) {
+            return Err(TraceError::Line {
+                path: path.to_owned(),
+                line: 1,
+                reason: "not compressed by zstd".into(),
+            });
+        }
+        let text = zstd::Decoder::with_buffer(file).map_err(io)?;
         Self::parse(path, text)
     }
 

@@ -416,6 +416,10 @@ fn wrong_arguments_are_refused_with_the_usage() {
     assert!(said.contains("only its matching engine"), "{said}");
     let said = usage(&["bench", "latency", "--plot", "no/such.svg"]);
     assert!(said.contains("only `match` is drawn"), "{said}");
+    for suite in ["latency", "replay"] {
+        let said = usage(&["bench", suite, "--short"]);
+        assert!(said.contains("have one length"), "{said}");
+    }
     let said = usage(&["bench", "latency", "--credits", "16"]);
     assert!(said.contains("only `message` has points"), "{said}");
 }
@@ -690,7 +694,8 @@ fn a_steady_stream_is_reported_beside_the_limit_of_its_port() {
         ("stream", 55.0, 97.0),
         ("fan_in", 15.5, 31.0),
         ("fan_out", 17.3, 26.0),
-        ("both", 20.0, 79.0),
+        // By seed 17 to 23 on so small a card.
+        ("both", 24.0, 79.0),
     ] {
         for (receive, most) in [("posted", posted), ("unexpected", unexpected)] {
             let cycles = value("cycles_per_message", pattern, receive);

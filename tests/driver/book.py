@@ -90,7 +90,8 @@ class Book:
             case ["word", "number", "argument", *_]:
                 self.command[section][1].update({name: _words(words) for words, _, name, *_ in plain})
             case ["word", "result", *_]:
-                self.command[section][2].update({name: _words(words) for words, name, *_ in plain})
+                # An answer that several commands have is a section of its own, without a code.
+                self.command.setdefault(section, (None, {}, {}))[2].update({name: _words(words) for words, name, *_ in plain})
 
 
 def _words(cell):

@@ -74,6 +74,8 @@ pub fn run(tools: &Tools, jobs: usize) -> Result<Count> {
         &python,
         "from cocotb_tools import config; print(config.pygpi_entry_point())",
     )?;
+    let pages = root.join("docs/src");
+    read_book(&python, &root, &pages)?;
     let mut cards = Command::new(program);
     cards
         .current_dir(&folder)
@@ -87,7 +89,7 @@ pub fn run(tools: &Tools, jobs: usize) -> Result<Count> {
         .env("COCOTB_TEST_MODULES", "test_cards")
         .env("COCOTB_TRUST_INERTIAL_WRITES", "1")
         .env("COCOTB_RESULTS_FILE", &results)
-        .env("POSTHORN_BOOK", root.join("docs/src"))
+        .env("POSTHORN_BOOK", pages)
         .env("POSTHORN_FIRMWARE", firmware);
     let said = run::output(&mut cards)?;
     drop(progress);
@@ -104,6 +106,20 @@ pub fn run(tools: &Tools, jobs: usize) -> Result<Count> {
         failed: count.failed.max(u64::from(count.passed == 0)),
         ..count
     })
+}
+
+/// Reads the book's tables as the driver does. The simulator would keep what Python says of a page that can't be read to itself.
+fn read_book(python: &Path, root: &Path, pages: &Path) -> Result<()> {
+    let mut read = Command::new(python);
+    read.args([
+        "-c",
+        "import os, book; book.Book(os.environ['POSTHORN_BOOK'])",
+    ])
+    .env("PYTHONPATH", root.join("tests/driver"))
+    .env("PYTHONDONTWRITEBYTECODE", "1")
+    .env("POSTHORN_BOOK", pages);
+    run::output(&mut read).context("the driver can't read the book")?;
+    Ok(())
 }
 
 /// What a line of Python prints.
@@ -215,6 +231,15 @@ fn lines(xml: &str) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_driver_reads_the_pages_of_the_book() {
+        let root = paths::workspace();
+        let read = |pages: &Path| read_book(Path::new("python3"), &root, pages);
+        read(&root.join("docs/src")).expect("each table is of a kind that it knows");
+        let elsewhere = read(&root.join("docs")).expect_err("no page is there");
+        assert!(format!("{elsewhere:#}").contains("FileNotFoundError"));
+    }
 
     #[test]
     fn results_are_counted_and_what_did_not_run_is_no_success() {

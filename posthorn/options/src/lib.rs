@@ -73,7 +73,7 @@ pub struct ReplayOptions {
     /// Write every frame to a pcapng file
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
-    /// Write a waveform of one card to a VCD file
+    /// Write a waveform of one card to a VCD file: a gigabyte for some 100,000 cycles
     #[arg(long, value_name = "FILE")]
     pub waves: Option<PathBuf>,
     /// Card to write the waveform of

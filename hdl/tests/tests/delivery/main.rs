@@ -200,6 +200,28 @@ fn overrun(size: &Size, rng: &mut ChaCha8Rng, cycles: u32) -> World {
     world
 }
 
+/// A claim behind a message by which its pair fails.
+fn claim_of_the_failing(size: &Size, rng: &mut ChaCha8Rng) -> World {
+    let mut world = World::new(size, rng);
+    world.set_up();
+    for cycles in 0..8 {
+        world.claim_behind_a_message_without_a_slot(cycles);
+    }
+    world.receive_all();
+    world.take_down();
+    world
+}
+
+#[test]
+fn a_pair_has_failed_for_whatever_enters_behind_a_message_without_a_slot() {
+    for_size(&SCARCE, BENCH, 3, |size, rng| {
+        let world = claim_of_the_failing(size, rng);
+        let seen = &world.reference.wanted.seen;
+        let failed = (CompletionKind::Claim.code(), Status::LinkError.code());
+        assert_eq!(seen.statuses.get(&failed), Some(&8), "{seen:?}");
+    });
+}
+
 #[test]
 fn a_peer_that_overruns_its_credits_fails_its_pair() {
     for_size(&SCARCE, BENCH, 3, |size, rng| {
@@ -310,8 +332,8 @@ fn each_break_of_the_gates_is_noticed() {
         lost_beside(&size, rng);
         revoke(World::new(&size, rng));
         gets_at_the_end(&size, rng);
+        claim_of_the_failing(&size, rng);
         life(&size, rng, 20_000);
-        overrun(&size, rng, 20_000);
     });
 }
 
@@ -324,6 +346,7 @@ fn in_short(block: &str, rng: &mut ChaCha8Rng) {
     lost_beside(&size, rng);
     revoke(World::new(&size, rng));
     gets_at_the_end(&size, rng);
+    claim_of_the_failing(&size, rng);
     overrun(&size, rng, 5_000);
     life(&size, rng, 10_000);
 }

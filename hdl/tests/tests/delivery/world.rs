@@ -824,6 +824,28 @@ impl World {
         self.set_anew(other, 0);
     }
 
+    /// A peer that has one credit spends two, and `cycles` later its pair is asked for a message that it hasn't sent: the pair has failed, whenever that is.
+    pub fn claim_behind_a_message_without_a_slot(&mut self, cycles: u32) {
+        self.mood = Mood::Quiet;
+        let pair = self.pairs[BAD_SLOTS - 3];
+        self.set_anew(pair, 1);
+        self.offer_message_in_context(pair, 0, vec![5; 9]);
+        self.settle();
+        self.offer_message_in_context(pair, 0, vec![5; 9]);
+        while self.arrival.is_some() {
+            self.cycle();
+        }
+        for _ in 0..cycles {
+            self.cycle();
+        }
+        let mut request = self.request(Opcode::Claim);
+        (request.pair, request.context) = (pair, 1);
+        request.ignore_bits = u64::MAX;
+        self.list = Some((self.endpoint_of(pair), request));
+        self.settle();
+        self.set_anew(pair, 0);
+    }
+
     /// Claims a message of a pair that is connected, if there is one, and closes the pair.
     pub fn close_a_pair_with_a_claim(&mut self) {
         self.mood = Mood::Quiet;
