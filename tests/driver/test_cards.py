@@ -549,7 +549,7 @@ async def a_card_talks_to_itself_and_closes_in_order(dut):
     assert await other.received(16, 3) == b"to the same card"
 
     await refused(card.command("CloseDomain", domain=one.domain), "Busy")
-    await refused(card.command("OpenPair", endpoint=one.endpoint.id, credits=17, slots=0), "InvalidArgument", 1)
+    await refused(card.command("OpenPair", endpoint=one.endpoint.id, credits=65, slots=0), "InvalidArgument", 1)
     await refused(card.command("OpenPair", endpoint=one.endpoint.id, credits=1, slots=8), "InvalidArgument", 2)
     told = dict.fromkeys(["remote_pair", "remote_endpoint", "remote_epoch", "remote_nonce", "remote_job"], 0)
     strange = card.command("ConnectPair", pair=here.id, remote_mac=1 << 48, remote_credits=1, **told)

@@ -999,8 +999,11 @@ fn behind() -> Outcome {
             (first, begin) = (run.requests, run.bench.cycle());
         }
     }
-    let cycles = (run.bench.cycle() - begin) as f64 / (run.requests - first) as f64;
-    claim!(cycles < 9.1, "{cycles} cycles a request");
+    let (cycles, requests) = (run.bench.cycle() - begin, run.requests - first);
+    claim!(
+        10 * cycles <= 91 * requests,
+        "{cycles} cycles for {requests} requests"
+    );
     run.settle()
 }
 
