@@ -30,8 +30,8 @@ impl Admit {
         self.asked.valid.next = false;
     }
 
-    /// The pair that is looked at: read in one cycle, changed in the next; what a message or a request needs of it is used in the one after. And the endpoint that
-    /// Backlog is asked about. The pair of the request that is offered is read before it goes.
+    /// The pair that is looked at: read in one cycle, and perhaps written in the next. Messages and requests use a copy of it, a cycle later; that of the request that
+    /// is offered was read while it waited. And the endpoint that Backlog is asked about.
     pub(super) fn look_up(&mut self) {
         self.pair.next = self.pairs.read_data.val();
         self.changed.next = self.pair.val();

@@ -31,8 +31,14 @@ impl Admit {
             & !self.drops_revoked.val()
             & !self.ends_revoked.val()
             & !self.is_late.val();
-        // A message without a slot, and a request that has to enter anew, are followed by nothing.
-        self.alone_ends.next = self.rests.val() | self.again.q.val() | self.overflow.valid.val();
+        // A message without a slot, and a request that has to enter anew, are followed by nothing. A message that is here only since it has no slot has met a
+        // receive, or is dropped, if Answer has dealt with it and its overflow isn't offered.
+        self.alone_ends.next = self.rests.val()
+            | self.again.q.val()
+            | self.overflow.valid.val()
+            | (!self.alone.q.val() & self.messages.empty.val());
+        self.follow_is_heard.ok.next =
+            !self.follow.valid.val() | (self.state.q.val() == State::Alone);
         match self.state.q.val() {
             State::Enter => {
                 self.fires.next = self.rule_known.val()

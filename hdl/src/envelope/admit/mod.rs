@@ -21,7 +21,7 @@
 //! - *A request* waits for the request before it, and for receives that have to be woken; if its endpoint is stalled, for all messages,
 //!   and the step of a walk, that are being looked up. Messages it needn't wait for: each is either in Lists or has met its receive. One that is in Lists may not be
 //!   in its slot yet: then the request waits in Answer.
-//! - *A message without a slot* is waited for: if it meets no receive its pair fails before anything else enters.
+//! - *A message without a slot* is waited for until Answer has dealt with it: if it meets no receive its pair fails before another message or request enters.
 //! - *While an endpoint has a multi-receive posted*, its messages and requests enter one at a time, each when all before
 //!   it has ended.
 //! - *A fault, and the end of a pair or an endpoint,* wait for the messages of that endpoint that are under way, and for
@@ -35,7 +35,7 @@
 //!
 //! What enters has a place for all that can become of it: at most 16 things are between here and the end of the
 //! [`Ledger`](super::ledger::Ledger), and the queues on the way hold as many. So Answer and Ledger never wait for room that only Admit could make. The removal
-//! of a message whose slot couldn't be written enters besides: the Ledger waits for it with that message, and it ends in Answer.
+//! of a message whose slot couldn't be written enters besides: that message has given back its place in the Ledger, and its removal ends in Answer.
 //!
 //! **A full list.** The receive that finds it full *waits*; see [`Backlog`](super::backlog::Backlog). What is posted behind it may look for
 //! a message, but isn't posted: it would overtake.
@@ -271,7 +271,7 @@ pub(super) struct Admit {
     /// Which pair is read is known late, so it is of block RAM: look-up tables would make that path longer by 4 ns.
     #[is(Table::block(config.pairs))]
     pairs: Table<Pair>,
-    /// The same, for the pair of the request that is offered.
+    /// The same, for the pair of the request that is offered, which is read while that waits.
     #[is(Table::block(config.pairs))]
     named: Table<Pair>,
     backlog: Backlog,
@@ -493,6 +493,8 @@ pub(super) struct Admit {
     setup_is_taken: Check,
     #[is(Check::new("no_more_has_entered_than_there_are_places_for"))]
     has_room: Check,
+    #[is(Check::new("what_follows_of_a_multi_receive_is_heard"))]
+    follow_is_heard: Check,
     #[is(constant(config.pairs as u64))]
     pair_count: Constant<Bits<16>>,
 }
