@@ -619,7 +619,7 @@ impl World {
     fn offer_message_in_context(&mut self, pair: u16, context: u16, payload: Vec<u8>) {
         self.offer_message_of(pair, payload);
         if let Some((message, _)) = &mut self.arrival {
-            (message.context, message.ready) = (context, false);
+            message.context = context;
         }
     }
 
@@ -649,13 +649,10 @@ impl World {
         self.mood = Mood::Quiet;
         let bad = self.pair_with_bad_slots();
         let endpoint = self.endpoint_of(bad);
-        self.offer_message_of(bad, vec![7; 600]);
+        self.offer_message_in_context(bad, 0, vec![7; 600]);
         let mut request = self.request(opcode);
         request.flags = FLAG_ANY_SOURCE;
         request.ignore_bits = u64::MAX;
-        if let Some((message, _)) = &mut self.arrival {
-            message.context = 0;
-        }
         while self.arrival.is_some() {
             self.cycle();
         }
@@ -665,10 +662,7 @@ impl World {
         self.list = Some((endpoint, request));
         self.settle();
         let other = self.pairs[BAD_SLOTS - 2];
-        self.offer_message_of(other, vec![1; 8]);
-        if let Some((message, _)) = &mut self.arrival {
-            message.context = 0;
-        }
+        self.offer_message_in_context(other, 0, vec![1; 8]);
         self.settle();
         self.set_anew(bad, 0);
     }
@@ -710,10 +704,7 @@ impl World {
         assert_eq!(self.endpoint_of(third), self.endpoint_of(bad));
         self.memory.held = true;
         for (pair, context) in [(bad, 1), (bad, 1), (third, 0)] {
-            self.offer_message_of(pair, vec![7; 9]);
-            if let Some((message, _)) = &mut self.arrival {
-                message.context = context;
-            }
+            self.offer_message_in_context(pair, context, vec![7; 9]);
         }
         while self.arrival.is_some() {
             self.cycle();
@@ -915,10 +906,7 @@ impl World {
         let pair = self.pairs[2];
         self.memory.held = true;
         self.post_receive(0, pair, 0, 64);
-        self.offer_message_of(pair, vec![7; 64]);
-        if let Some((message, _)) = &mut self.arrival {
-            message.context = 0;
-        }
+        self.offer_message_in_context(pair, 0, vec![7; 64]);
         while self.memory.writes().next().is_none() {
             self.cycle();
         }
@@ -980,10 +968,7 @@ impl World {
         self.settle();
         let mut probe = self.request(Opcode::Probe);
         (probe.pair, probe.context, probe.ignore_bits) = (pair, 1, u64::MAX);
-        self.offer_message_of(pair, vec![]);
-        if let Some((message, _)) = &mut self.arrival {
-            message.context = 1;
-        }
+        self.offer_message_in_context(pair, 1, vec![]);
         for _ in 0..self.rng.random_range(0..8) {
             self.cycle();
         }
@@ -998,10 +983,7 @@ impl World {
         self.mood = Mood::Quiet;
         let pair = self.pairs[2];
         self.fill_the_list(pair);
-        self.offer_message_of(pair, vec![0; 512]);
-        if let Some((message, _)) = &mut self.arrival {
-            message.context = 1;
-        }
+        self.offer_message_in_context(pair, 1, vec![0; 512]);
         while self.arrival.is_some() {
             self.cycle();
         }
@@ -1022,10 +1004,7 @@ impl World {
         while self.fault.is_some() {
             if self.arrival.is_none() {
                 entered += 1;
-                self.offer_message_of(other, vec![]);
-                if let Some((message, _)) = &mut self.arrival {
-                    message.context = 0;
-                }
+                self.offer_message_in_context(other, 0, vec![]);
             }
             self.cycle();
         }
@@ -1521,10 +1500,7 @@ impl World {
 
     /// A message of context 1, and whatever looks for one: from anybody, from the pair, by nobody's pair, with a buffer of nobody, and past the rules.
     fn try_context(&mut self, pair: u16) {
-        self.offer_message_of(pair, vec![3; 9]);
-        if let Some((message, _)) = &mut self.arrival {
-            message.context = 1;
-        }
+        self.offer_message_in_context(pair, 1, vec![3; 9]);
         self.settle();
         for (opcode, flags) in [
             (Opcode::Probe, FLAG_ANY_SOURCE),

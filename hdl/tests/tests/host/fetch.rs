@@ -948,15 +948,15 @@ fn most_mutants_of_fetching_are_noticed() {
     });
 }
 
-/// All rings are full, and memory takes its time.
-fn reads() -> Outcome {
-    let mut run = Run::new(&ECP5, 5);
+/// All send rings are full, and nobody waits but for memory. Returns the requests that were handed over behind the first thousand cycles, and in how many.
+fn full_rings(seed: u64, latency: u64, cycles: usize) -> Result<(Run, u64, u64), String> {
+    let mut run = Run::new(&ECP5, seed);
     run.capacity = 64;
     run.malformed = 0;
-    run.read.latency = 125;
+    run.read.latency = latency;
     run.open(4..5)?;
     let (mut first, mut begin) = (0, 0);
-    for cycle in 0..6_000 {
+    for cycle in 0..cycles {
         run.paces = [100; 4];
         run.read.pace = 100;
         let number = 2 * (cycle % run.running.len());
@@ -968,7 +968,14 @@ fn reads() -> Outcome {
             (first, begin) = (run.requests, run.bench.cycle());
         }
     }
-    let cycles = (run.bench.cycle() - begin) / (run.requests - first);
+    let (requests, cycles) = (run.requests - first, run.bench.cycle() - begin);
+    Ok((run, requests, cycles))
+}
+
+/// Memory takes its time.
+fn reads() -> Outcome {
+    let (mut run, requests, cycles) = full_rings(5, 125, 6_000)?;
+    let cycles = cycles / requests;
     claim!(run.deepest >= 12, "at most {} reads under way", run.deepest);
     claim!(cycles < 12, "{cycles} cycles a request");
     run.settle()
@@ -979,27 +986,9 @@ fn reads_are_under_way_while_others_come() {
     reads().unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// One class is behind: the send rings are full, and memory answers at once.
+/// One class is behind: memory answers at once.
 fn behind() -> Outcome {
-    let mut run = Run::new(&ECP5, 9);
-    run.capacity = 64;
-    run.malformed = 0;
-    run.read.latency = 0;
-    run.open(4..5)?;
-    let (mut first, mut begin) = (0, 0);
-    for cycle in 0..4_000 {
-        run.paces = [100; 4];
-        run.read.pace = 100;
-        let number = 2 * (cycle % run.running.len());
-        if run.rings[number].room() > 0 {
-            run.post(number, 4);
-        }
-        run.tick()?;
-        if cycle == 1_000 {
-            (first, begin) = (run.requests, run.bench.cycle());
-        }
-    }
-    let (cycles, requests) = (run.bench.cycle() - begin, run.requests - first);
+    let (mut run, requests, cycles) = full_rings(9, 0, 4_000)?;
     claim!(
         10 * cycles <= 91 * requests,
         "{cycles} cycles for {requests} requests"
