@@ -128,7 +128,8 @@ impl Trace {
         };
         let mut file = BufReader::new(File::open(path).map_err(io)?);
         let begin = file.fill_buf().map_err(io)?;
-        if !begin.starts_with(&zstd::zstd_safe::MAGICNUMBER.to_le_bytes()) {
+        // Of what begins otherwise than a frame the decoder would speak in words of its own.
+        if zstd::zstd_safe::get_frame_content_size(begin).is_err() {
             return Err(TraceError::Line {
                 path: path.to_owned(),
                 line: 1,

@@ -88,7 +88,8 @@ fn a_file_that_cannot_be_used_is_named() {
     assert_eq!(said.matches("os error 2").count(), 1, "{said}");
     let plain = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plain.csv.zst");
     fs::write(&plain, "# ranks: 2\n").expect("written");
-    assert!(refusal(&plain).contains("plain.csv.zst"));
+    let wanted = format!("{}:1: not compressed by zstd", plain.display());
+    assert!(refusal(&plain).contains(&wanted), "{}", refusal(&plain));
     let path = toy("unwritten.csv.zst", 1);
     for option in ["--pcap", "--waves"] {
         let said = refusal_with(&path, &[option, "no/such/file"]);
