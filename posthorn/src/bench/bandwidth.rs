@@ -180,8 +180,7 @@ fn limit() -> f64 {
 pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Result<Report> {
     let mut points = Vec::new();
     for case in cases(length) {
-        let threads = (length == Length::Short).then_some(1);
-        let seen = measure(config, seed, firmware, case, threads);
+        let seen = measure(length.cluster(config), seed, firmware, case);
         let seen = seen.with_context(|| format!("{case:?}"))?;
         let params = || {
             [
@@ -214,7 +213,7 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
 /// # Errors
 /// If the simulation fails, a put doesn't end well, or the window doesn't hold what was put.
 pub(super) fn lossy_stream(
-    config: &str,
+    cluster: Cluster,
     seed: u64,
     firmware: &Firmware,
     (puts, bytes): (usize, usize),
@@ -230,7 +229,7 @@ pub(super) fn lossy_stream(
         sends: MAX_UNACKNOWLEDGED,
         lose,
     };
-    let seen = measure(config, seed, firmware, case, None);
+    let seen = measure(cluster, seed, firmware, case);
     Ok(seen.with_context(|| format!("{case:?}"))?.share)
 }
 
@@ -246,14 +245,8 @@ struct Seen {
     again: [u64; 2],
 }
 
-/// Runs a case, on so many threads if it matters.
-fn measure(
-    config: &str,
-    seed: u64,
-    firmware: &Firmware,
-    case: Case,
-    threads: Option<usize>,
-) -> Result<Seen> {
+/// Runs a case.
+fn measure(cluster: Cluster, seed: u64, firmware: &Firmware, case: Case) -> Result<Seen> {
     let wire = Wire::default();
     let lossy = LinkFault {
         lose: case.lose,
@@ -263,11 +256,6 @@ fn measure(
     let faults = Faults::new(&FaultPlan::always(lossy), seed, "bench");
     let links = case.pattern.links(case.pairs);
     let cards = links.iter().map(|link| link.0 + 1).max();
-    let cluster = Cluster::verilated(config);
-    let cluster = match threads {
-        Some(threads) => cluster.threads(threads),
-        None => cluster,
-    };
     let outcome = cluster
         .cards(cards.context("a pair at least")?)
         .seed(seed)

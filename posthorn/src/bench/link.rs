@@ -56,8 +56,8 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
             messages,
             lose,
         };
-        let carried =
-            message::carry(config, seed, firmware, case).with_context(|| format!("{case:?}"))?;
+        let carried = message::carry(length.cluster(config), seed, firmware, case);
+        let carried = carried.with_context(|| format!("{case:?}"))?;
         let per_message = carried.seen.per_message;
         let best = *lossless.get_or_insert(per_message);
         let params = [
@@ -75,7 +75,13 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
             let cycles = at(&latencies, percentile).context("no message came")?;
             points.push(Point::new("latency", params, cycles as f64, "cycles"));
         }
-        let share = bandwidth::lossy_stream(config, seed, firmware, (puts, put_bytes), lose)?;
+        let share = bandwidth::lossy_stream(
+            length.cluster(config),
+            seed,
+            firmware,
+            (puts, put_bytes),
+            lose,
+        )?;
         let best = *lossless_puts.get_or_insert(share);
         let params = [
             ("loss", lose.into()),

@@ -282,12 +282,13 @@ pub fn run(
     let mut round_trips = HashMap::new();
     for case in cases(length, selection) {
         let mut measure = || -> Result<[Point; 2]> {
-            let carried = carry(config, seed, firmware, case)?;
+            let carry = |case| carry(length.cluster(config), seed, firmware, case);
+            let carried = carry(case)?;
             let of = (case.bytes, case.posted, case.latency);
             let round_trip = match round_trips.get(&of) {
                 Some(&known) => known,
                 None => {
-                    let alone = carry(config, seed, firmware, case.alone());
+                    let alone = carry(case.alone());
                     let alone = alone.context("measuring a round trip")?.seen.per_message;
                     round_trips.insert(of, alone);
                     alone
@@ -333,14 +334,19 @@ fn told_of(case: Case, carried: &Carried, round_trip: f64) -> [Point; 2] {
 ///
 /// # Errors
 /// If the simulation fails, or messages that are to find no receive find one.
-pub(super) fn carry(config: &str, seed: u64, firmware: &Firmware, case: Case) -> Result<Carried> {
+pub(super) fn carry(
+    cluster: Cluster,
+    seed: u64,
+    firmware: &Firmware,
+    case: Case,
+) -> Result<Carried> {
     let lossy = LinkFault {
         lose: case.lose,
         ..LinkFault::default()
     };
     let faults = Faults::new(&FaultPlan::always(lossy), seed, "bench");
     let acknowledged = Acknowledged::default();
-    let outcome = Cluster::verilated(config)
+    let outcome = cluster
         .cards(case.pattern.cards(case.pairs))
         .seed(seed)
         .memory(MemoryConfig {

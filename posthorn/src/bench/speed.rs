@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use host_driver::WcKind;
-use sim::{Cluster, Firmware};
+use sim::{Cluster, Firmware, Rate};
 
 use super::peer::Peer;
 use super::{Point, Report, speedup};
@@ -26,6 +26,15 @@ impl Length {
             Self::Short => 100,
             Self::Normal => 2_000,
             Self::Long => 20_000,
+        }
+    }
+
+    /// Cards whose gates are measured. Most of a short run is commands that set it up: its processors are fast, and it takes one thread.
+    pub(super) fn cluster(self, config: &str) -> Cluster {
+        let cluster = Cluster::verilated(config);
+        match self {
+            Self::Short => cluster.processor_clock(Rate::Times(8)).threads(1),
+            Self::Normal | Self::Long => cluster,
         }
     }
 }

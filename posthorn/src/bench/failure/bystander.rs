@@ -55,6 +55,8 @@ const CLEAN: usize = 4;
 const BAD: usize = CLEAN + 1;
 /// Cycle in which the streams begin: all are connected.
 const START: u64 = 180_000;
+/// The same of a short run, whose processors are faster.
+const SHORT_START: u64 = 40_000;
 /// Cycles from the beginning of a phase until it is measured.
 const SETTLE: u64 = 5_000;
 /// Cycles in which a pair fails by its retry limit, and all that depends on it completes.
@@ -145,6 +147,8 @@ impl Phase {
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     pattern: Pattern,
+    /// Cycle in which the streams begin.
+    start: u64,
     /// Cycles of each phase but the last that are measured.
     measured: u64,
 }
@@ -153,7 +157,7 @@ impl Plan {
     /// All of a phase.
     const fn whole(&self, phase: Phase) -> Range<u64> {
         let each = SETTLE + self.measured;
-        let begin = START + phase as u64 * each;
+        let begin = self.start + phase as u64 * each;
         match phase {
             Phase::Unpowered => begin..begin + FAILS,
             _ => begin..begin + each,
@@ -214,10 +218,10 @@ pub(super) fn run(
     seed: u64,
     firmware: &Firmware,
 ) -> Result<Vec<Point>> {
-    let measured = match length {
-        Length::Short => 15_000,
-        Length::Normal => 50_000,
-        Length::Long => 500_000,
+    let (start, measured) = match length {
+        Length::Short => (SHORT_START, 15_000),
+        Length::Normal => (START, 50_000),
+        Length::Long => (START, 500_000),
     };
     let patterns: &[Pattern] = match length {
         Length::Short => &[Pattern::FanIn],
@@ -226,8 +230,12 @@ pub(super) fn run(
     let mut points = Vec::new();
     for &pattern in patterns {
         eprintln!("a bad peer beside {CLEAN} others, {}", pattern.name());
-        let plan = Plan { pattern, measured };
-        let seen = measure(config, seed, firmware, plan);
+        let plan = Plan {
+            pattern,
+            start,
+            measured,
+        };
+        let seen = measure(length.cluster(config), seed, firmware, plan);
         let seen = seen.with_context(|| format!("a bad peer, {}", pattern.name()))?;
         for phase in Phase::ALL {
             let Some(base) = phase.base() else { continue };
@@ -323,7 +331,7 @@ impl Seen {
     }
 }
 
-fn measure(config: &str, seed: u64, firmware: &Firmware, plan: Plan) -> Result<Seen> {
+fn measure(cluster: Cluster, seed: u64, firmware: &Firmware, plan: Plan) -> Result<Seen> {
     let forged = Arc::new(AtomicU64::new(0));
     let forger = forger(plan, Arc::clone(&forged));
     let to_0 = LinkFilter {
@@ -334,7 +342,7 @@ fn measure(config: &str, seed: u64, firmware: &Firmware, plan: Plan) -> Result<S
     let counted = Arc::clone(&lost);
     let faults = Faults::new(&plan.link_faults(), seed, "bench")
         .on_finish(move |count| counted.store(count.lost, Ordering::Relaxed));
-    let outcome = Cluster::verilated(config)
+    let outcome = cluster
         .cards(BAD + 1)
         .seed(seed)
         .firmware(firmware.clone())
@@ -494,13 +502,16 @@ fn rank(host: &Host, plan: Plan) -> Result<Option<Told>> {
         }
     }
     let now = device.now();
-    ensure!(now < START, "the cards were connected in cycle {now} only");
+    ensure!(
+        now < plan.start,
+        "the cards were connected in cycle {now} only"
+    );
     let before = if card == 0 {
         device.read_counter(Counter::PairErrors)?
     } else {
         0
     };
-    pause(&device, START)?;
+    pause(&device, plan.start)?;
     let end = match card {
         BAD => plan.whole(Phase::Unpowered).start - REST,
         _ => plan.end(),
@@ -618,6 +629,7 @@ mod tests {
     fn phases_follow_each_other_without_a_gap() {
         let plan = Plan {
             pattern: Pattern::FanIn,
+            start: START,
             measured: 15_000,
         };
         for two in Phase::ALL.windows(2) {

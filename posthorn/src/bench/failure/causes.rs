@@ -26,7 +26,7 @@ use host_driver::{
     WcStatus,
 };
 use sim::fault::{CardPlan, FaultPlan};
-use sim::{Cluster, Firmware, Host};
+use sim::{Firmware, Host};
 
 use super::{Rank, pause};
 use crate::bench::Point;
@@ -35,6 +35,8 @@ use crate::bench::speed::Length;
 
 /// Cycle of the cause: the cards are connected, and the receives posted.
 const CAUSE: u64 = 200_000;
+/// The same of a short run, whose processors are faster.
+const SHORT_CAUSE: u64 = 40_000;
 /// Cycles after which a benchmark gives up.
 const PATIENCE: u64 = 4_000_000;
 /// Cycles after the last completion in which the firmware must know the cause.
@@ -94,8 +96,9 @@ pub(super) fn run(
     for &cause in causes {
         for &most in operations {
             eprintln!("{cause}, {most} operations outstanding, or as many as there can be");
-            let (outstanding, detect, fanout) = measure(config, seed, firmware, cause, most)
-                .with_context(|| format!("{cause}, {most} outstanding"))?;
+            let (outstanding, detect, fanout) =
+                measure(length, config, seed, firmware, cause, most)
+                    .with_context(|| format!("{cause}, {most} outstanding"))?;
             for (name, cycles) in [("detect", detect), ("fanout", fanout)] {
                 let params = [
                     ("cause", cause.name().into()),
@@ -114,13 +117,18 @@ pub(super) fn run(
 
 /// Operations, cycles to the declaration, and from there to the last operation.
 fn measure(
+    length: Length,
     config: &str,
     seed: u64,
     firmware: &Firmware,
     cause: FailureCause,
     outstanding: usize,
 ) -> Result<(usize, u64, u64)> {
-    let kill = is_kill(cause).then_some(CAUSE);
+    let begin = match length {
+        Length::Short => SHORT_CAUSE,
+        _ => CAUSE,
+    };
+    let kill = is_kill(cause).then_some(begin);
     let killed = kill.map(|_| CardPlan {
         card: 1,
         kill,
@@ -130,13 +138,14 @@ fn measure(
         cards: killed.into_iter().collect(),
         ..FaultPlan::default()
     };
-    let outcome = Cluster::verilated(config)
+    let outcome = length
+        .cluster(config)
         .cards(if cause == FailureCause::Told { 3 } else { 2 })
         .seed(seed)
         .firmware(firmware.clone())
         .faults(plan)
         .quiet_limit(PATIENCE)
-        .run(|host| rank(&host, cause, outstanding));
+        .run(|host| rank(&host, cause, begin, outstanding));
     let (mut begun, mut found) = (kill, None);
     for Seen { cause, failure } in told(outcome)? {
         (begun, found) = (begun.or(cause), found.or(failure));
@@ -148,21 +157,21 @@ fn measure(
     Ok((outstanding, detect, last - declared))
 }
 
-fn rank(host: &Host, cause: FailureCause, outstanding: usize) -> Result<Seen> {
+fn rank(host: &Host, cause: FailureCause, begin: u64, outstanding: usize) -> Result<Seen> {
     let rank = Rank::open(host, ENTRIES, CREDITS)?;
     let addresses = host.all_gather(rank.endpoint.address().to_bytes().to_vec())?;
     let first = addresses.first().context("card 0 has an address")?;
     let first = EndpointAddress::from_bytes(&first.as_slice().try_into()?);
     let seen = match (host.card(), cause) {
-        (0, _) => fails(host, &rank, cause, outstanding)?,
+        (0, _) => fails(host, &rank, cause, begin, outstanding)?,
         (1, FailureCause::Closed) => {
-            pause(&rank.device, CAUSE)?;
+            pause(&rank.device, begin)?;
             let seen = Seen::cause(&rank.device);
             rank.endpoint.close_pair(rank.pair(0)?)?;
             seen
         }
         (1, FailureCause::Restarted) => {
-            pause(&rank.device, CAUSE)?;
+            pause(&rank.device, begin)?;
             let transport = Arc::new(host.transport());
             rank.device.reset()?;
             drop(rank);
@@ -175,7 +184,7 @@ fn rank(host: &Host, cause: FailureCause, outstanding: usize) -> Result<Seen> {
             return Ok(seen);
         }
         (2, _) => {
-            pause(&rank.device, CAUSE)?;
+            pause(&rank.device, begin)?;
             rank.endpoint.declare_failed(rank.pair(1)?)?;
             let seen = Seen::cause(&rank.device);
             let to = [rank.pair(0)?];
@@ -189,7 +198,13 @@ fn rank(host: &Host, cause: FailureCause, outstanding: usize) -> Result<Seen> {
 }
 
 /// Posts, and looks when what completes: on card 0.
-fn fails(host: &Host, rank: &Rank, cause: FailureCause, outstanding: usize) -> Result<Seen> {
+fn fails(
+    host: &Host,
+    rank: &Rank,
+    cause: FailureCause,
+    begin: u64,
+    outstanding: usize,
+) -> Result<Seen> {
     let Rank {
         device,
         pd,
@@ -223,8 +238,8 @@ fn fails(host: &Host, rank: &Rank, cause: FailureCause, outstanding: usize) -> R
         };
         endpoint.post_tagged_recv(tag, &receive, memory.split_to(BYTES))?;
     }
-    ensure!(device.now() < CAUSE, "the receives were posted too late");
-    pause(device, CAUSE)?;
+    ensure!(device.now() < begin, "the receives were posted too late");
+    pause(device, begin)?;
     for tag in 0..sends as u64 {
         let send = TaggedSend {
             pair,
@@ -244,7 +259,7 @@ fn fails(host: &Host, rank: &Rank, cause: FailureCause, outstanding: usize) -> R
     let (mut declared, mut last, mut done, mut is_told) = (None, 0, 0, false);
     while done < count || !is_told {
         let now = device.now();
-        ensure!(now < CAUSE + PATIENCE, "{done} of {count} completed");
+        ensure!(now < begin + PATIENCE, "{done} of {count} completed");
         while let Some(completion) = queue.poll() {
             let status = completion.status;
             ensure!(
@@ -261,7 +276,7 @@ fn fails(host: &Host, rank: &Rank, cause: FailureCause, outstanding: usize) -> R
         if done == 0 && !is_told {
             // The first sign interrupts.
             let sign = endpoint.req_notify_event()?;
-            let woken = device.pause(&[sign], CAUSE + PATIENCE);
+            let woken = device.pause(&[sign], begin + PATIENCE);
             ensure!(
                 matches!(woken, PauseResult::Interrupt(_)),
                 "nothing was declared in {PATIENCE} cycles"

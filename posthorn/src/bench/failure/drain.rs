@@ -64,7 +64,7 @@ pub(super) fn run(
         for &cards in numbers.iter().filter(|&&cards| cards - 1 <= pairs) {
             let is_busy = load == "busy";
             eprintln!("drain of {cards} cards, {load}");
-            let (cycles, frames) = measure(config, seed, firmware, cards, is_busy)
+            let (cycles, frames) = measure(length.cluster(config), seed, firmware, cards, is_busy)
                 .with_context(|| format!("a drain of {cards} cards, {load}"))?;
             let params = || [("cards", cards.into()), ("load", load.into())];
             let mut drain = Point::new("drain", params(), cycles as f64, "cycles");
@@ -87,13 +87,13 @@ pub(super) fn run(
 
 /// Cycles of the drain, and frames of all cards.
 fn measure(
-    config: &str,
+    cluster: Cluster,
     seed: u64,
     firmware: &Firmware,
     cards: usize,
     is_busy: bool,
 ) -> Result<(u64, u64)> {
-    let outcome = Cluster::verilated(config)
+    let outcome = cluster
         .cards(cards)
         .seed(seed)
         .firmware(firmware.clone())

@@ -154,14 +154,9 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
             (cases, vec![1, 16, sizes.pairs], lookups)
         }
     };
-    let threads = (length == Length::Short).then_some(1);
     let cluster = |cards| {
-        let cluster = Cluster::verilated(config).cards(cards).seed(seed);
-        let cluster = cluster.firmware(firmware.clone());
-        match threads {
-            Some(threads) => cluster.threads(threads),
-            None => cluster,
-        }
+        let cluster = length.cluster(config).cards(cards).seed(seed);
+        cluster.firmware(firmware.clone())
     };
     let mut points = Vec::new();
     for case in cases {
