@@ -177,6 +177,12 @@ impl RawHost {
 
     /// Sends a command of these words, word 0 included, and returns the words of the answer.
     pub fn command_words(&self, words: &[u32]) -> [u32; MAILBOX_WORDS] {
+        self.ask(words);
+        std::array::from_fn(|k| self.answer(k))
+    }
+
+    /// Sends a command of these words and waits until it is answered.
+    fn ask(&self, words: &[u32]) {
         for (k, &word) in words.iter().enumerate() {
             self.write(register::MAILBOX_COMMAND + 4 * k as u32, word);
         }
@@ -185,7 +191,11 @@ impl RawHost {
         self.until("the mailbox answers", || {
             (self.read(register::MAILBOX_ANSWER) == sequence).then_some(())
         });
-        std::array::from_fn(|k| self.read(register::MAILBOX_RESULT + 4 * k as u32))
+    }
+
+    /// A word of the answer. Each takes the time of a register read.
+    fn answer(&self, word: usize) -> u32 {
+        self.read(register::MAILBOX_RESULT + 4 * word as u32)
     }
 
     /// Sends a command.
@@ -200,11 +210,15 @@ impl RawHost {
         let mut words = vec![0; 1 + A::COUNT];
         words[0] = u32::from(command.code());
         argument.to_words(&mut words[1..]);
-        let answer = self.command_words(&words);
-        match MailboxStatus::from_code(answer[0] as u8) {
-            Some(MailboxStatus::Ok) => Ok(R::from_words(&answer[1..])),
+        self.ask(&words);
+        let status = self.answer(0);
+        match MailboxStatus::from_code(status as u8) {
+            Some(MailboxStatus::Ok) => {
+                let result: Vec<u32> = (1..=R::COUNT).map(|word| self.answer(word)).collect();
+                Ok(R::from_words(&result))
+            }
             Some(status) => Err(status),
-            None => panic!("the firmware answered with status {:#x}", answer[0]),
+            None => panic!("the firmware answered with status {status:#x}"),
         }
     }
 }

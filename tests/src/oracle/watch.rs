@@ -9,11 +9,11 @@ use abi::register::{ENDPOINT_PAGE, FIRST_ENDPOINT_PAGE, PAGE_BYTES};
 use abi::wire::FrameType;
 use card_model::matching::{Command, Reply, Sizes, Units};
 use rand::Rng;
-use sim::Cluster;
 use sim::fabric::{Passing, Tap};
 use sim::pins::{CardModel, Inputs, Outputs, StreamBeat};
 use sim::seed::generator;
 use sim::verilated::VerilatedCard;
+use sim::{Cluster, Rate};
 
 use super::trouble::{Fragile, Stops, Troubled};
 use crate::cards::firmware;
@@ -149,6 +149,7 @@ pub fn watched(
         .cards(cards)
         .seed(seed)
         .threads(1)
+        .processor_clock(Rate::Times(4))
         .firmware(firmware());
     for card in 0..cards {
         let takes = stops.map(|stops| stops.draw(seed, card, "m_axis"));
@@ -308,6 +309,18 @@ impl CardModel for Watched {
 
     fn assertion(&mut self) -> Option<String> {
         self.inner.assertion()
+    }
+
+    fn set_processor_clock(&mut self, rate: Rate) {
+        self.inner.set_processor_clock(rate);
+    }
+
+    fn hold_processor_clock(&mut self, held: bool) {
+        self.inner.hold_processor_clock(held);
+    }
+
+    fn preload(&mut self, address: u32, bytes: &[u8]) -> bool {
+        self.inner.preload(address, bytes)
     }
 
     fn sizes(&self) -> Option<Sizes> {
