@@ -44,6 +44,9 @@ pub fn firmware() -> Firmware {
 /// commands. A test of slower ones asks for them.
 pub const PROCESSORS: Rate = Rate::Times(8);
 
+/// Cycle by which the ranks of a soak on a few cards with such processors are connected.
+pub const CONNECTED: u64 = 100_000;
+
 /// So many cards of a configuration, with firmware.
 ///
 /// A cluster runs on one thread: the tests run beside each other.

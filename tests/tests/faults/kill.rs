@@ -15,15 +15,15 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use posthorn::soak::worker::{Failure, Goal, Tally};
-use posthorn::soak::{self, Run, WATCH};
-use posthorn_tests::cards::{GatesOnly, cards, modelled_under, passes_with};
+use posthorn::soak::{Run, WATCH};
+use posthorn_tests::cards::{self, GatesOnly, cards, modelled_under, passes_with};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sim::fault::{CardPlan, FaultPlan, HostPlan, LinkFault};
 use soft_card::{Break, Flaw};
 
-/// Cycle in which all ranks are connected, on cards of the model and of gates.
-const CONNECTED: [u64; 2] = [60_000, soak::CONNECTED];
+/// Cycle in which all ranks are connected, on cards of the model and of gates with fast processors.
+const CONNECTED: [u64; 2] = [60_000, cards::CONNECTED];
 /// Cycles in which somebody is killed, behind that: those that the traffic takes, and some more.
 const TRAFFIC: u64 = 20_000;
 /// Cycles from the kill, or from the end of the survivors' work, to the last completion that depends on the killed: 27 time-outs of a card that goes on sending

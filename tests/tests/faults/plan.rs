@@ -3,8 +3,7 @@
 use abi::control::Counter;
 use host_driver::transport::{PauseResult, TransportError};
 use host_driver::{CommandError, WcStatus};
-use posthorn::soak;
-use posthorn_tests::cards::{GatesOnly, Host, cards, modelled_under};
+use posthorn_tests::cards::{CONNECTED, GatesOnly, Host, cards, modelled_under};
 use posthorn_tests::side::Side;
 use sim::fault::FaultPlan;
 
@@ -49,7 +48,7 @@ fn a_firmware_that_is_paused_answers_when_it_goes_on_and_its_gates_work_meanwhil
     modelled_under(&pause_at(begin), "tiny", 2, 1, |host| {
         sends_and_waits(&host, begin);
     });
-    let begin = soak::CONNECTED;
+    let begin = CONNECTED;
     let cluster = cards("tiny", 2, 1).faults(pause_at(begin));
     GatesOnly::Simulation.run(cluster, |host| sends_and_waits(&host, begin));
 }

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use firmware_core::Break as Promise;
 use posthorn::soak::worker::{Goal, Tally};
-use posthorn::soak::{CONNECTED, Run, WATCH};
-use posthorn_tests::cards::{GatesOnly, cards, modelled_under, passes_with};
+use posthorn::soak::{Run, WATCH};
+use posthorn_tests::cards::{CONNECTED, GatesOnly, cards, modelled_under, passes_with};
 use sim::fabric::LinkFilter;
 use sim::fault::{FaultCount, FaultPlan, Faults, LinkFault};
 use soft_card::{Break, Flaw};
