@@ -12,7 +12,7 @@ use host_driver::{
     Access, Buffer, Device, DeviceOptions, Endpoint, OpenError, Pair, PairAddress, Source,
     TaggedReceive, TaggedSend, WcStatus,
 };
-use posthorn_tests::cards::firmware;
+use posthorn_tests::cards::{PROCESSORS, firmware};
 use rand::Rng;
 use sim::fabric::Link;
 use sim::log::{LogDecoder, LogError};
@@ -134,6 +134,7 @@ fn all_to_all(host: &Host) -> Result<Vec<u64>> {
 fn run(cluster: Cluster) -> (Vec<Vec<u64>>, Report) {
     let outcome = cluster
         .cards(CARDS)
+        .processor_clock(PROCESSORS)
         .firmware(firmware())
         .cycle_limit(3_000_000)
         .run(|host| all_to_all(&host));

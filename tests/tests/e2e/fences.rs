@@ -176,7 +176,7 @@ fn a_fence_waits_for_what_it_covers_and_for_nothing_else() {
 }
 
 /// When the bus of the card stops answering: all is set up then. It does so for longer than a fence has patience.
-const STOPS: u64 = 220_000;
+const STOPS: u64 = 80_000;
 const GOES_ON: u64 = STOPS + CONTROL_TIMEOUT as u64 + 40_000;
 
 #[test]

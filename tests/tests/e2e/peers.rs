@@ -13,8 +13,8 @@ use posthorn_tests::wires::Wires;
 use sim::fabric::{LinkFilter, Passing};
 
 const WATCH: WatchOptions = WatchOptions {
-    interval: 2 * WATCH_INTERVAL_LEAST,
-    timeout: 8 * WATCH_INTERVAL_LEAST,
+    interval: WATCH_INTERVAL_LEAST,
+    timeout: 4 * WATCH_INTERVAL_LEAST,
     believe_peers: true,
 };
 /// Five looks find the peer silent, each a quarter of an interval late at most, and one before them has found it alive.
@@ -72,7 +72,7 @@ pub(crate) fn who_only_receives_learns_that_its_peer_is_gone_and_tells_it_to_oth
             match me.rank() {
                 1 => {
                     me.send(0, 7, 2, 8);
-                    me.pause(50 * u64::from(ACKNOWLEDGE_TIMEOUT));
+                    me.pause(32 * u64::from(ACKNOWLEDGE_TIMEOUT));
                     assert_eq!(me.statuses(1), [(2, WcStatus::PeerFailed)]);
                     assert_eq!(me.pair_status(0).failure, Some(FailureCause::Retries));
                 }

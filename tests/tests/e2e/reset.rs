@@ -10,6 +10,7 @@ use host_driver::{CommandError, Device, WcStatus};
 use posthorn_tests::cards::{GatesOnly, Host, both, cards, firmware};
 use posthorn_tests::raw::{LOOPBACK_CREDITS, LoopbackEndpoint, RawHost};
 use posthorn_tests::side::Side;
+use sim::Costs;
 use sim::seed::BackPressure;
 
 /// Cycles after which a card that has something to do with a message, or with memory, has done it.
@@ -110,7 +111,10 @@ fn exchange(host: &Host, raw: &RawHost, pair: &PairId) -> (PairId, u64) {
 /// As it broke: with endpoints open, `CONTROL` 0, load, `CONTROL` 1; then old doorbells sent, frames for old pairs were acknowledged and written
 /// into old slots and buffers, and a receive that was posted met another seed of the hashes.
 fn a_card_that_was_left(by: By, seed: u64, at: u64) {
-    let cluster = cards("tiny", 2, seed).pressure(BackPressure::SOME);
+    // Most of it is the firmware that a host writes word by word.
+    let cluster = cards("tiny", 2, seed)
+        .pressure(BackPressure::SOME)
+        .costs(Costs::NONE);
     GatesOnly::Race.run(cluster, |host| {
         let raw = RawHost::new(&host);
         let mut loopback = LoopbackEndpoint::open(&raw);
