@@ -910,14 +910,18 @@ fn what_replays_took_is_reported_in_the_common_shape() {
     assert_eq!(points[0]["value"], 40.0);
 }
 
-/// Interrupts a replay of LULESH that has told that messages have been received, and how many then.
+/// Messages of each rank of a replay that takes minutes.
 #[cfg(unix)]
-fn interrupted(arguments: &[&str]) -> (u64, std::process::Output) {
-    let lulesh = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/lulesh-8.csv.zst");
+const MANY: usize = 16_000;
+
+/// Interrupts a replay that has told that messages have been received, and how many then.
+#[cfg(unix)]
+fn interrupted(name: &str, arguments: &[&str]) -> (u64, std::process::Output) {
+    let path = toy(name, MANY);
     let mut child = posthorn()
         .args(["replay", "--config", "tiny"])
         .args(arguments)
-        .arg(lulesh)
+        .arg(path)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -925,8 +929,9 @@ fn interrupted(arguments: &[&str]) -> (u64, std::process::Output) {
     let mut said = BufReader::new(child.stderr.take().expect("piped"));
     let mut line = String::new();
     said.read_line(&mut line).expect("text");
-    // "LULESH 2.0 (…): 27 of 33111 messages"
-    let told = line.trim_end().strip_suffix(" of 33111 messages");
+    // "toy: 27 of 32000 messages"
+    let all = format!(" of {} messages", 2 * MANY);
+    let told = line.trim_end().strip_suffix(&all);
     let told = told.and_then(|told| told.rsplit_once(": ")?.1.parse().ok());
     let told = told.unwrap_or_else(|| panic!("no progress in {line:?}"));
     let sent = Command::new("kill")
@@ -946,14 +951,14 @@ fn interrupted(arguments: &[&str]) -> (u64, std::process::Output) {
 #[test]
 #[cfg(unix)]
 fn an_interrupt_ends_a_replay_with_the_summary_of_what_was_done() {
-    let (told, output) = interrupted(&["--json"]);
+    let (told, output) = interrupted("interrupted.csv.zst", &["--json"]);
     let summary: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
     assert_eq!(summary["complete"], false);
     assert_eq!(summary["matching"], "not judged");
     let messages = summary["messages"].as_u64().expect("a number");
     assert!(told > 0 && messages >= told, "{told} told, {summary}");
     // The whole takes minutes, and it was told to end when it had just begun.
-    assert!(messages < 33_111 / 2, "{summary}");
+    assert!(messages < MANY as u64, "{summary}");
     assert!(summary["cycles"].as_u64() > Some(0), "{summary}");
     let done: u64 = summary["completions"]
         .as_object()
@@ -967,12 +972,12 @@ fn an_interrupt_ends_a_replay_with_the_summary_of_what_was_done() {
 #[test]
 #[cfg(unix)]
 fn an_interrupted_summary_for_people_says_that_it_is_partial() {
-    let (told, output) = interrupted(&[]);
+    let (told, output) = interrupted("partial.csv.zst", &[]);
     let text = String::from_utf8(output.stdout).expect("text");
     let mut lines = text.lines();
     let head = lines.next().expect("a first line");
     assert!(
-        head.ends_with(" on 8 tiny cards, seed 1  PARTIAL"),
+        head.ends_with(" on 2 tiny cards, seed 1  PARTIAL"),
         "{head}"
     );
     let messages = lines.find_map(|line| line.trim().strip_prefix("messages"));
