@@ -70,7 +70,8 @@ fn quieten() {
 struct Trial<'a> {
     model: &'a str,
     kind: &'a str,
-    seeds: u64,
+    /// In the order in which they are tried.
+    seeds: &'a [u64],
     test: &'a dyn Fn(u64),
 }
 
@@ -104,8 +105,8 @@ impl Trial<'_> {
         // Cycles with nothing picked, of the seeds that were needed so far.
         let mut sound: Vec<u64> = vec![];
         let mut notices = |&number: &u64| {
-            (1..=self.seeds).any(|seed| {
-                if seed > sound.len() as u64 {
+            self.seeds.iter().enumerate().any(|(place, &seed)| {
+                if place == sound.len() {
                     let (fails, cycles) = self.run(0, seed, u64::MAX);
                     assert!(
                         !fails,
@@ -114,7 +115,7 @@ impl Trial<'_> {
                     );
                     sound.push(cycles);
                 }
-                let fuel = 10_000 + 4 * sound[seed as usize - 1];
+                let fuel = 10_000 + 4 * sound[place];
                 self.run(number, seed, fuel).0
             })
         };
@@ -133,7 +134,15 @@ fn seeded(test: impl Fn(&mut ChaCha8Rng)) -> impl Fn(u64) {
 /// # Panics
 /// With the names of the breaks that it doesn't notice.
 pub fn breaks(model: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
-    all_noticed(model, seeds, &seeded(test));
+    breaks_from(model, &[], seeds, test);
+}
+
+/// The same, with these seeds tried first: those that notice a break that few others do.
+///
+/// # Panics
+/// As [`breaks`].
+pub fn breaks_from(model: &str, first: &[u64], seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
+    all_noticed(model, &in_order(first, seeds), &seeded(test));
 }
 
 /// The same of a test that has its own random choices, with each break.
@@ -141,10 +150,16 @@ pub fn breaks(model: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
 /// # Panics
 /// With the names of the breaks that it doesn't notice.
 pub fn breaks_by(model: &str, test: &dyn Fn()) {
-    all_noticed(model, 1, &|_| test());
+    all_noticed(model, &[1], &|_| test());
 }
 
-fn all_noticed(model: &str, seeds: u64, test: &dyn Fn(u64)) {
+/// Seeds in the order in which they are tried: these first, then the others of so many.
+fn in_order(first: &[u64], seeds: u64) -> Vec<u64> {
+    let others = (1..=seeds).filter(|seed| !first.contains(seed));
+    first.iter().copied().chain(others).collect()
+}
+
+fn all_noticed(model: &str, seeds: &[u64], test: &dyn Fn(u64)) {
     let kind = "broken";
     let names = picks_of(&format!("{model}_{kind}"));
     let numbers: Vec<u64> = (1..=names.len() as u64).collect();
@@ -189,7 +204,7 @@ pub fn mutants(model: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
     let trial = Trial {
         model,
         kind: "mutants",
-        seeds,
+        seeds: &in_order(&[], seeds),
         test: &seeded(test),
     };
     let noticed = trial.noticed(&numbers);

@@ -21,7 +21,7 @@ use abi::times::{
 use card_model::sends::{Awaited, Job, Posted, Progress, Segments, Sends};
 use card_model::{Answered, Break, Output, Reason};
 use hdl::config::{self, JOBS};
-use hdl_tests::broken::{breaks, mutants};
+use hdl_tests::broken::{breaks_from, mutants};
 use hdl_tests::fields::{Steady, pack, set_control, unpack};
 use hdl_tests::{Bench, Size, for_sizes, is_caught, rate};
 use rand::Rng;
@@ -2106,7 +2106,7 @@ fn puts_go_as_far_as_a_frame_tells_outcomes() {
 
 #[test]
 fn a_block_that_is_broken_is_noticed() {
-    breaks("send_queues_tiny", 30, |rng| {
+    breaks_from("send_queues_tiny", &[27, 19, 8], 30, |rng| {
         let size = Size::new(&config::TINY, "send_queues", rng);
         put_behind_a_cancel(&size, rng);
         puts_fill_the_window(&size, rng);
