@@ -148,7 +148,7 @@ const CANCELLED: usize = 2;
 fn of_a_claim_a_receive_and_its_cancel_that_race_with_the_message_one_gets_it() {
     const ROUNDS: u64 = 16;
     let outcomes: Arc<[AtomicU64; 3]> = Default::default();
-    for seed in 0..3 {
+    for seed in 0..5 {
         let outcomes = Arc::clone(&outcomes);
         GatesOnly::Race.run(cards("tiny", 2, 1330 + seed), move |host| {
             let mut rng = ChaCha8Rng::seed_from_u64(2 * seed + host.card() as u64);
