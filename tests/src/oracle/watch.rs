@@ -149,6 +149,7 @@ pub fn watched(
         .cards(cards)
         .seed(seed)
         .threads(1)
+        // A program is set up sooner, and its many cycles without commands cost less than with a faster one.
         .processor_clock(Rate::Times(4))
         .firmware(firmware());
     for card in 0..cards {
