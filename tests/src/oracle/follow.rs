@@ -215,6 +215,26 @@ fn indices(events: &[(u64, Event)], number: usize, register: u32) -> Indices {
     .collect()
 }
 
+/// When the doorbell of each message was rung: by its endpoint and its immediate data, which are random.
+fn messages_rung(story: &Story, events: &[(u64, Event)]) -> BTreeMap<(u16, u64), u64> {
+    let mut rung = BTreeMap::new();
+    for opened in &story.endpoints {
+        let endpoint = opened.endpoint;
+        let tails = indices(events, endpoint.into(), SEND_TAIL);
+        let posts = posted(story, endpoint.into(), WorkRing::Send);
+        for (index, post) in posts.enumerate() {
+            let by = tails.partition_point(|&(_, tail)| tail <= index as u64);
+            let send = SendRequest::from_words(&post.words);
+            if let Some(&(cycle, _)) = tails.get(by)
+                && send.opcode == Opcode::TaggedSend.code()
+            {
+                rung.insert((endpoint.into(), send.immediate), cycle);
+            }
+        }
+    }
+    rung
+}
+
 /// What was posted to a ring of an endpoint, in order.
 fn posted(story: &Story, endpoint: usize, ring: WorkRing) -> impl Iterator<Item = &Post> {
     let posts = story.posts.iter();
@@ -595,14 +615,21 @@ impl Follower {
         let mut events: Vec<_> = seen
             .iter()
             .filter(|(cycle, _)| (story.cycles.0..story.cycles.1).contains(cycle))
-            .map(|(cycle, event)| {
-                let early = match event {
-                    Event::FrameOut(_, before) => *before,
-                    _ => 0,
-                };
-                (cycle - early, event.clone())
-            })
+            .cloned()
             .collect();
+        let rung = messages_rung(story, &events);
+        for (cycle, event) in &mut events {
+            let Event::FrameOut(frame, before) = event else {
+                continue;
+            };
+            // The numbers of a message that was posted while the wire stood still were looked up behind its doorbell.
+            let header = FrameHeader::parse(frame).expect("a header");
+            let bell = rung.get(&(header.source_endpoint, header.immediate));
+            if let Some(bell) = bell.filter(|_| header.frame_type == FrameType::Eager.code()) {
+                *before = (*before).min(cycle.saturating_sub(bell + 1));
+            }
+            *cycle -= *before;
+        }
         events.sort_by_key(|(cycle, _)| *cycle);
         events.retain(|(_, event)| !matches!(event, Event::Access { .. }));
         let commands = events.iter().filter_map(|(cycle, event)| match event {
