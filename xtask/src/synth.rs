@@ -37,7 +37,14 @@ const SCRIPT: &str = "read_slang --threads 1 --unroll-limit 100000 -D SYNTHESIS 
 
 /// Tops, by the beginning of their names, that have wide trees of logic. Left to itself yosys makes every path as fast as it can, at half as many
 /// look-up tables again where hundreds of paths are about as long as the longest. These are mapped to [`AIM`] instead.
-const WIDE: [&str; 5] = ["associative_", "exact_", "lists_", "nic_", "unexpected_"];
+const WIDE: [&str; 6] = [
+    "associative_",
+    "delivery_",
+    "exact_",
+    "lists_",
+    "nic_",
+    "unexpected_",
+];
 
 /// What a table of so many inputs costs in a top of [`WIDE`]: look-up tables of four inputs, and picoseconds, as nextpnr counts them on this device. They are
 /// the same from each input, and a wire takes four times as long. In yosys' own library one input is three times as fast as another: where abc
