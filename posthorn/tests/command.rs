@@ -653,7 +653,7 @@ fn the_stages_of_a_message_are_reported_and_add_up() {
     let points = points(&report, "latency", "tiny");
     assert!(points.iter().all(|point| point["name"] == "one_way"));
     assert!(points.iter().all(|point| point["unit"] == "cycles"));
-    for bytes in [0, 8, 64, 256, 1024] {
+    for bytes in [0, 8, 24, 64, 256, 1024] {
         let stage = |name: &str| {
             let params = json!({"bytes": bytes, "stage": name});
             let mut named = points.iter().filter(|point| point["params"] == params);

@@ -355,6 +355,12 @@ fn the_gates_do_what_the_model_does_though_wires_stop_and_memory_fails() {
     assert!(sum.errors > 0, "{sum:?}");
 }
 
+#[test]
+#[ignore = "minutes of simulation: `cargo xtask test --long`"]
+fn a_hundred_programs_around_which_wires_stop_or_memory_fails_do_what_the_model_does() {
+    long_programs(&TINY, &TROUBLED, 1001..1035, 100_000);
+}
+
 /// Of every seed each long program, which are so many operations in all, or of the seed in `POSTHORN_SEED` alone, whatever they are then. Runs all before it
 /// fails, and names those that differ.
 fn long_programs(

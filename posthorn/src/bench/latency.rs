@@ -18,8 +18,8 @@ use sim::{Cluster, Firmware};
 use super::peer::Peer;
 use super::{Point, Report};
 
-/// Lengths measured, in bytes.
-const LENGTHS: [usize; 5] = [0, 8, 64, 256, 1024];
+/// Lengths measured, in bytes. Of 24 the payload is read: up to 16 go inside the request.
+const LENGTHS: [usize; 6] = [0, 8, 24, 64, 256, 1024];
 /// Messages of each length.
 const MESSAGES: usize = 16;
 /// Cycles after which nothing of a message is still under way.

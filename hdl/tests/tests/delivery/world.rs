@@ -581,12 +581,15 @@ impl World {
         self.arrival = Some((message, state.incarnation));
     }
 
-    /// Offers nothing but ready messages of endpoint 1 that find no receive, one behind the other, and to endpoint 0 cancels of nothing. Returns the
+    /// Offers nothing but ready messages of endpoint 1 that find no receive, one behind the other, and to endpoint 0 receives and their cancels. Returns the
     /// requests that entered, and the most cycles that one of them waited.
     pub fn refuse_for(&mut self, cycles: u64) -> (u32, u64) {
         self.mood = Mood::Quiet;
         let start = self.bench.model.cycle();
         let (mut entered, mut longest, mut since) = (0, 0, start);
+        // A receive from a pair that is quiet, then its cancel, and so on.
+        let quiet = self.pairs[0];
+        let mut posted = None;
         for turn in 0.. {
             let now = self.bench.model.cycle();
             if now - start >= cycles {
@@ -605,9 +608,17 @@ impl World {
                 entered += 1;
                 longest = longest.max(now - since);
                 since = now;
-                let mut request = self.request(Opcode::Cancel);
-                request.target = 5;
-                self.list = Some((0, request));
+                match posted.take() {
+                    Some(target) => {
+                        let mut request = self.request(Opcode::Cancel);
+                        request.target = target;
+                        self.list = Some((0, request));
+                    }
+                    None => {
+                        self.post_receive(0, quiet, 0, 8);
+                        posted = self.list.as_ref().map(|(_, request)| request.request);
+                    }
+                }
             }
             self.cycle();
         }
