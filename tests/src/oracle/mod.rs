@@ -16,6 +16,39 @@
 //! What the pins don't show (frames of a card to itself, when a block hears of a failure) is done as late as what they show allows. The book's page
 //! on the model says what is compared exactly, and which decisions of time are taken from the gates, within which bounds.
 
+/// What a card around another, its `inner` one, leaves to that: all of `CardModel` but `step`. A function that were left out would do nothing, in silence.
+macro_rules! forwards_all_but_steps {
+    () => {
+        fn assertion(&mut self) -> Option<String> {
+            self.inner.assertion()
+        }
+
+        fn set_processor_clock(&mut self, rate: sim::Rate) {
+            self.inner.set_processor_clock(rate);
+        }
+
+        fn hold_processor_clock(&mut self, held: bool) {
+            self.inner.hold_processor_clock(held);
+        }
+
+        fn preload(&mut self, address: u32, bytes: &[u8]) -> bool {
+            self.inner.preload(address, bytes)
+        }
+
+        fn sizes(&self) -> Option<card_model::matching::Sizes> {
+            self.inner.sizes()
+        }
+
+        fn start_waves(&mut self, path: &std::path::Path) -> std::io::Result<()> {
+            self.inner.start_waves(path)
+        }
+
+        fn stop_waves(&mut self) {
+            self.inner.stop_waves();
+        }
+    };
+}
+
 mod follow;
 mod memory;
 mod program;

@@ -12,13 +12,10 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use card_model::matching::Sizes;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use sim::Rate;
 use sim::pins::{AddressBeat, BEAT_BYTES, CardModel, Inputs, Outputs, StreamBeat};
 use sim::seed::generator;
 
@@ -234,31 +231,5 @@ impl<C: CardModel> CardModel for Troubled<C> {
         self.cycle += 1;
     }
 
-    fn assertion(&mut self) -> Option<String> {
-        self.inner.assertion()
-    }
-
-    fn set_processor_clock(&mut self, rate: Rate) {
-        self.inner.set_processor_clock(rate);
-    }
-
-    fn hold_processor_clock(&mut self, held: bool) {
-        self.inner.hold_processor_clock(held);
-    }
-
-    fn preload(&mut self, address: u32, bytes: &[u8]) -> bool {
-        self.inner.preload(address, bytes)
-    }
-
-    fn sizes(&self) -> Option<Sizes> {
-        self.inner.sizes()
-    }
-
-    fn start_waves(&mut self, path: &Path) -> std::io::Result<()> {
-        self.inner.start_waves(path)
-    }
-
-    fn stop_waves(&mut self) {
-        self.inner.stop_waves();
-    }
+    forwards_all_but_steps!();
 }

@@ -1,13 +1,12 @@
 //! What happens on the pins of a card, cycle by cycle.
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use abi::control::Operation;
 use abi::register::{ENDPOINT_PAGE, FIRST_ENDPOINT_PAGE, PAGE_BYTES};
 use abi::wire::FrameType;
-use card_model::matching::{Command, Reply, Sizes, Units};
+use card_model::matching::{Command, Reply, Units};
 use rand::Rng;
 use sim::fabric::{Passing, Tap};
 use sim::pins::{CardModel, Inputs, Outputs, StreamBeat};
@@ -308,31 +307,5 @@ impl CardModel for Watched {
         self.cycle += 1;
     }
 
-    fn assertion(&mut self) -> Option<String> {
-        self.inner.assertion()
-    }
-
-    fn set_processor_clock(&mut self, rate: Rate) {
-        self.inner.set_processor_clock(rate);
-    }
-
-    fn hold_processor_clock(&mut self, held: bool) {
-        self.inner.hold_processor_clock(held);
-    }
-
-    fn preload(&mut self, address: u32, bytes: &[u8]) -> bool {
-        self.inner.preload(address, bytes)
-    }
-
-    fn sizes(&self) -> Option<Sizes> {
-        self.inner.sizes()
-    }
-
-    fn start_waves(&mut self, path: &Path) -> std::io::Result<()> {
-        self.inner.start_waves(path)
-    }
-
-    fn stop_waves(&mut self) {
-        self.inner.stop_waves();
-    }
+    forwards_all_but_steps!();
 }
