@@ -622,15 +622,6 @@ streams! {
         /// Number of its next completion, from 1 on and modulo 2³¹.
         count: Bits<31>,
     }
-    /// What becomes of a multi-receive that has taken a message.
-    Settled {
-        /// It stays.
-        stays: Bit,
-        /// Where the message begins in its buffer, in bytes.
-        offset: Bits<32>,
-        /// How many completions it has had with this one, modulo 2³¹, if this is the last. 0 otherwise.
-        count: Bits<31>,
-    }
     /// What a message or a request ends with, once its payload is where it goes.
     Ending {
         /// A completion is written.
@@ -643,7 +634,7 @@ streams! {
         status: Bits<8>,
         /// `abi::completion::CompletionKind`.
         kind: Bits<8>,
-        /// Handle that the completion names beside its own.
+        /// Handle that the completion names beside its own. Of a message of a multi-receive: where it begins in the buffer, in bytes.
         handle: Bits<32>,
         /// The completion says what the message was: the six fields that follow.
         of_message: Bit,
@@ -659,8 +650,10 @@ streams! {
         length: Bits<16>,
         /// Its slot.
         slot: Bits<6>,
-        /// A multi-receive took the message: whether it stays is settled before the completion is written.
-        settles: Bit,
+        /// A multi-receive took the message.
+        multi: Bit,
+        /// And stays.
+        stays: Bit,
         /// The message went to its slot: whether it is there is told, and if it isn't, no progress.
         fills: Bit,
         /// One more message of the pair is safe.
@@ -675,7 +668,7 @@ streams! {
         asks: Bit,
         /// It is the answer of a get, which ends with `status`.
         answers: Bit,
-        /// Number of the get.
+        /// Number of the get. Of a message of a multi-receive: which of its completions this is, from 1 on and modulo 2³¹, if it is the last. 0 otherwise.
         number: Bits<32>,
         /// It is a mark: nothing but that all before it has ended.
         marks: Bit,

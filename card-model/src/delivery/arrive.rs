@@ -163,7 +163,8 @@ impl Delivery {
         around.put(Output::Count(Counter::Expected));
         let receive = self.receives[&index];
         let envelope = Self::envelope(arrival, 0);
-        let (mut written, mut status) = self.fit(&receive, envelope.length);
+        let (fits, mut status) = self.fit(&receive, envelope.length);
+        let mut written = fits;
         if !receive.multi {
             self.receives.remove(&index);
             self.goes();
@@ -183,7 +184,7 @@ impl Delivery {
         if self.sink(arrival.pair).losing {
             status = Status::MemoryError;
         }
-        let rest = self.settle(&receive, written, status, around);
+        let rest = self.settle(&receive, fits, status, around);
         if let Some(rest) = rest {
             self.receives.insert(index, rest);
         } else if receive.multi {

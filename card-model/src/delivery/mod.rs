@@ -356,20 +356,17 @@ impl Delivery {
         }
     }
 
-    /// A message has been written to the buffer of a receive, or not: what is left of a multi-receive that stays, for which a completion is
-    /// reserved. One that couldn't be written has used as much of it as any other; one that the regions refuse is the last.
+    /// What is left of a multi-receive that stays behind a message, for which a completion is reserved. A message that couldn't be written, or may not be, has
+    /// used as much of it as any other.
     fn settle(
         &self,
         receive: &Receive,
-        written: u16,
+        used: u16,
         status: Status,
         around: &mut impl Neighbours,
     ) -> Option<Receive> {
-        let length = receive.length - u32::from(written);
-        let goes_on = match self.broken {
-            Break::MultiEndsByError => status == Status::Success,
-            _ => status != Status::AccessDenied,
-        };
+        let length = receive.length - u32::from(used);
+        let goes_on = self.broken != Break::MultiEndsByError || status == Status::Success;
         let stays = receive.multi && goes_on && length >= receive.min_free.max(1);
         let endpoint = receive.endpoint;
         if !stays || !around.completion_free(endpoint) {
@@ -378,14 +375,14 @@ impl Delivery {
         around.put(Output::Reserve { endpoint });
         let behind = match self.broken {
             Break::MultiStartsAgain => 0,
-            _ => u64::from(written),
+            _ => u64::from(used),
         };
         Some(Receive {
             address: receive.address.wrapping_add(behind),
             length,
             offset: match self.broken {
                 Break::MultiOffsetStays => receive.offset,
-                _ => receive.offset + u32::from(written),
+                _ => receive.offset + u32::from(used),
             },
             count: (receive.count + 1) % (1 << 31),
             ..*receive

@@ -120,17 +120,11 @@ pub fn ledger() -> Vec<Break> {
         // A put that memory answers with an error is told as written.
         Break::new("put_error_untold").force::<Ledger>("refuses", "head.refused"),
         // A receive that stays is said to have ended.
-        Break::new("ends_what_stays").force::<Ledger>("stays.q", "false"),
+        Break::new("ends_what_stays").force::<Ledger>("head.stays", "false"),
         // The last completion of a receive doesn't say how many there were,
-        Break::new("counts_nothing").force::<Ledger>("count.q", "0"),
+        Break::new("counts_nothing").force_if::<Ledger>("completion.count", "0", "head.multi"),
         // nor each where its message is.
-        Break::new("names_no_place").force::<Ledger>("offset.q", "0"),
-        // A receive that may stay isn't settled.
-        Break::new("settles_nothing").force_if::<Ledger>(
-            "following",
-            "after_settle",
-            "state.q == State::Wait",
-        ),
+        Break::new("names_no_place").force_if::<Ledger>("completion.offset", "0", "head.multi"),
         // A message whose slot couldn't be written is told as one that is there.
         Break::new("loses_nothing").force::<Ledger>("is_lost", "false"),
         // What is behind a lost message is told as anything else;
@@ -290,12 +284,10 @@ pub fn delivery() -> Vec<Break> {
         Break::new("sleeps_on").force::<Answer>("tells", "false"),
         // A multi-receive stays whatever is left of its buffer.
         Break::new("never_ends").force::<Answer>("enough", "true"),
-        // A multi-receive stays although no completion is free.
+        // It ends with its first message.
+        Break::new("ends_with_its_first").force::<Answer>("enough", "false"),
+        // It stays although no completion is free.
         Break::new("overcommits").force::<Answer>("can_reserve", "true"),
-        // A message of a multi-receive that couldn't be written ends it,
-        Break::new("ends_by_an_error").force::<Answer>("may_go_on", "settle.data == 0"),
-        // or a refusal of the Gate doesn't.
-        Break::new("survives_a_refusal").force::<Answer>("may_go_on", "true"),
         // Every message of a multi-receive is told as the first of its buffer.
         Break::new("offset_stands_still").force::<Answer>("used", "receive.q.had.offset"),
         // The last completion of a multi-receive doesn't count itself.
@@ -399,7 +391,7 @@ pub fn delivery() -> Vec<Break> {
             .force::<Admit>("has_lost", "false")
             .force::<Admit>(
                 "alone_ends",
-                "rests | again.q | overflow.valid | lost.valid",
+                "all_is_found | again.q | overflow.valid | lost.valid",
             ),
         // What is behind a lost message is accepted all the same.
         Break::new("accepts_behind_the_lost").force::<Ledger>("is_behind", "false"),
@@ -419,8 +411,8 @@ pub fn delivery() -> Vec<Break> {
             "false",
             "arrival.valid",
         ),
-        // Messages meet a multi-receive before it is settled.
-        Break::new("meets_unsettled").force::<Admit>("arrival_alone", "false"),
+        // A message meets a multi-receive before that is done with the one in front.
+        Break::new("meets_undecided").force::<Admit>("arrival_alone", "false"),
         // A fault, or the end of a pair or an endpoint, doesn't wait for the endpoint's messages.
         Break::new("walks_at_once").force::<Admit>("walk_is_early", "false"),
         // It doesn't wait for a receive that finds its list full.
@@ -428,15 +420,19 @@ pub fn delivery() -> Vec<Break> {
             "walk_is_early",
             "messages.of_endpoint | filling.of_endpoint",
         ),
-        // A multi-receive isn't alone.
-        Break::new("meets_at_once").force::<Admit>("rests", "true"),
+        // Messages of a multi-receive wait for memory, each until the one in front is written,
+        Break::new("waits_for_memory").force::<Admit>("all_is_found", "entered.q == 0"),
+        // or a multi-receive isn't alone.
+        Break::new("meets_at_once").force::<Admit>("all_is_found", "true"),
         // A walk ends when it has found the last, whatever of it is still on its way.
         Break::new("ends_before_its_mark")
             .force::<Admit>("ends_walk", "walked.valid & !walked.data"),
         // A walk looks at its first rows again and again.
         Break::new("begins_again").force::<Admit>("walk_again.d", "false"),
-        // A walk goes before messages and requests.
-        Break::new("walks_first").force::<Admit>("walk_waits", "false"),
+        // Messages and requests wait for the end of a walk.
+        Break::new("walks_alone")
+            .force_if::<Admit>("arrival_free", "false", "stage.q != Stage::None")
+            .force_if::<Admit>("list_free", "false", "stage.q != Stage::None"),
         // The receive that waits for room outlives its pair, or its endpoint.
         Break::new("forgets_the_waiting").force::<Admit>("waiting_named", "false"),
     ]

@@ -12,7 +12,7 @@
 //!   payload ──────────────► Resolve ──► write
 //!                       Gate ◄─┘ │ entry
 //!                                ▼
-//!   complete, sink_update ◄── Ledger ──► written, lost, settle    to Admit and Answer
+//!   complete, sink_update ◄── Ledger ──► written, lost    to Admit
 //!   asked, answered ◄────────────┘
 //! ```
 //!
@@ -247,8 +247,6 @@ impl Logic for Delivery {
         join!(self.ledger.lost => self.lost.input);
         join!(self.lost.output => self.admit.lost);
         self.admit.has_lost.next = self.lost.level.val() != 0;
-        join!(self.ledger.settle => self.answering.settle);
-        join!(self.answering.settled => self.ledger.settled);
         self.admit.ledger_ended.next = self.ledger.ended.val();
         self.admit.marked.next = self.ledger.marked.val();
     }

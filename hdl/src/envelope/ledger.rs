@@ -1,9 +1,9 @@
 //! Holds what each message and request ends with until its payload is in memory, then says it to everybody, in order.
 //!
 //! ```text
-//!   entry ──────► InOrder ─► head ─► settle ─► complete ─► lost ─► sink_update ─► asked ─► answered ─► ended
-//!   write_done ─►             │       ▲ settled
-//!                             └─► written      ▲ losing: pairs of which a message is lost ◄── forget
+//!   entry ──────► InOrder ─► head ─► complete ─► lost ─► sink_update ─► asked ─► answered ─► ended
+//!   write_done ─►             │
+//!                             └─► written    ▲ losing: pairs of which a message is lost ◄── forget
 //! ```
 //!
 //! Writes are answered in the order in which they were asked for, and entries come in that order, so the oldest answer is the
@@ -26,8 +26,7 @@
 use crate::prelude::*;
 use crate::prim::{InOrder, Table};
 use crate::types::{
-    Answered, Completion, Ending, RemoteGet, Settled, SinkUpdate, SlotWritten, Slotted,
-    WriteCompletion,
+    Answered, Completion, Ending, RemoteGet, SinkUpdate, SlotWritten, Slotted, WriteCompletion,
 };
 use abi::completion::COMPLETION_MORE;
 use abi::status::Status;
@@ -56,10 +55,6 @@ pub struct LedgerEntry {
 enum State {
     /// The head waits for its write.
     Wait,
-    /// Its status is offered to whoever settles.
-    Settle,
-    /// Whether the receive stays is awaited.
-    Settled,
     /// Its completion is offered.
     Complete,
     /// A message whose slot couldn't be written is offered to whoever fails its pair.
@@ -85,10 +80,6 @@ pub struct Ledger {
     pub entry: Stream<In, LedgerEntry>,
     /// The oldest write has been answered: whether by an error.
     pub write_done: Pulse<In, Bit>,
-    /// Status that the receive of the entry ends with, if it ends.
-    pub settle: Stream<Out, Bits<8>>,
-    /// What becomes of the receive. In the cycle in which `settle` is taken, or later.
-    pub settled: Pulse<In, Settled>,
     /// A completion.
     pub complete: Stream<Out, WriteCompletion>,
     /// The write of a message's slot was answered.
@@ -124,11 +115,6 @@ pub struct Ledger {
     forgets: Reg<Bit>,
     forgotten: Reg<Bits<16>>,
     state: Reg<State>,
-    /// Its receive stays.
-    stays: Reg<Bit>,
-    // What its completion says of a multi-receive that has taken its message.
-    offset: Reg<Bits<32>>,
-    count: Reg<Bits<31>>,
 
     head: Signal<Local, Ending>,
     head_writes: Signal<Local, Bit>,
@@ -138,8 +124,8 @@ pub struct Ledger {
     write_failed: Signal<Local, Bit>,
     status: Signal<Local, Bits<8>>,
     completion: Signal<Local, Completion>,
-    /// The state in which the head says the next thing after settling, after its completion, and so on. `Wait` if there is none.
-    after_settle: Signal<Local, State>,
+    /// The state in which the head says the first thing, the next after its completion, and so on. `Wait` if there is none.
+    first: Signal<Local, State>,
     after_complete: Signal<Local, State>,
     after_lost: Signal<Local, State>,
     after_update: Signal<Local, State>,
@@ -220,26 +206,24 @@ impl Logic for Ledger {
         self.completion.next.status = self.status.val();
         self.completion.next.kind = self.head.val().kind;
         self.completion.next.handle = self.head.val().handle;
-        if self.stays.q.val() {
-            self.completion.next.flags = COMPLETION_MORE;
-        }
         if self.head.val().of_message {
             self.completion.next.match_bits = self.head.val().match_bits;
             self.completion.next.immediate = self.head.val().immediate;
             self.completion.next.length = bit_cast::<64, 16>(self.head.val().length);
             self.completion.next.pair = self.head.val().pair;
             self.completion.next.context = self.head.val().context;
-            self.completion.next.offset = self.offset.q.val();
-            self.completion.next.count = self.count.q.val();
+            if self.head.val().multi {
+                self.completion.next.handle = 0.into();
+                self.completion.next.offset = self.head.val().handle;
+                self.completion.next.count = self.head.val().number.get_bits::<31>(0);
+                if self.head.val().stays {
+                    self.completion.next.flags = COMPLETION_MORE;
+                }
+            }
         } else {
             self.completion.next.offset = self.head.val().immediate.get_bits::<32>(0);
             self.completion.next.count = self.head.val().immediate.get_bits::<31>(32);
         }
-        send!(
-            self.settle,
-            self.state.q.val() == State::Settle,
-            self.status.val()
-        );
         self.complete.valid.next = self.state.q.val() == State::Complete;
         self.complete.data.next = WriteCompletion {
             endpoint: self.head.val().endpoint,
@@ -295,43 +279,18 @@ impl Logic for Ledger {
         if self.is_lost.val() {
             self.after_complete.next = State::Lost;
         }
-        self.after_settle.next = self.after_complete.val();
+        self.first.next = self.after_complete.val();
         if self.head.val().completes {
-            self.after_settle.next = State::Complete;
+            self.first.next = State::Complete;
         }
         self.advances.next = false;
         self.following.next = State::Wait;
         match self.state.q.val() {
             State::Wait => {
                 self.advances.next = self.entries.output.valid.val() & self.looked.q.val();
-                self.following.next = self.after_settle.val();
-                if self.head.val().settles {
-                    self.following.next = State::Settle;
-                }
+                self.following.next = self.first.val();
                 if self.advances.val() {
-                    self.stays.d.next = false;
-                    self.offset.d.next = 0.into();
-                    self.count.d.next = 0.into();
                     self.written.valid.next = self.head.val().fills;
-                }
-            }
-            State::Settle => {
-                self.advances.next = self.settle.ready.val();
-                self.following.next = State::Settled;
-                if self.settled.valid.val() {
-                    self.following.next = self.after_settle.val();
-                    self.stays.d.next = self.settled.data.val().stays;
-                    self.offset.d.next = self.settled.data.val().offset;
-                    self.count.d.next = self.settled.data.val().count;
-                }
-            }
-            State::Settled => {
-                self.advances.next = self.settled.valid.val();
-                self.following.next = self.after_settle.val();
-                if self.settled.valid.val() {
-                    self.stays.d.next = self.settled.data.val().stays;
-                    self.offset.d.next = self.settled.data.val().offset;
-                    self.count.d.next = self.settled.data.val().count;
                 }
             }
             State::Complete => {

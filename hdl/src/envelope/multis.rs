@@ -21,11 +21,9 @@ pub(super) struct Multis {
     /// One of this endpoint isn't posted any more.
     pub gone: Pulse<In, Bits<8>>,
     /// The endpoint that is asked about.
-    #[each(2)]
-    pub endpoint: Vec<Signal<In, Bits<8>>>,
+    pub endpoint: Signal<In, Bits<8>>,
     /// It has one.
-    #[each(2)]
-    pub any: Vec<Signal<Out, Bit>>,
+    pub any: Signal<Out, Bit>,
     #[each(endpoints)]
     count: Vec<Reg<Bits<12>>>,
     #[is(Check::new("a_multi_receive_that_goes_was_posted"))]
@@ -45,9 +43,7 @@ impl Multis {
 impl Logic for Multis {
     fn update(&mut self) {
         self.was_posted.ok.next = true;
-        for k in 0..2 {
-            self.any[k].next = false;
-        }
+        self.any.next = false;
         for i in 0..self._n {
             if self.posted.valid.val() & (self.posted.data.val() == i.to_bits()) {
                 self.count[i].d.next = self.count[i].q.val() + 1;
@@ -56,10 +52,8 @@ impl Logic for Multis {
                 self.count[i].d.next = self.count[i].q.val() - 1;
                 self.was_posted.ok.next = self.count[i].q.val().any();
             }
-            for k in 0..2 {
-                if (self.endpoint[k].val() == i.to_bits()) & self.count[i].q.val().any() {
-                    self.any[k].next = true;
-                }
+            if (self.endpoint.val() == i.to_bits()) & self.count[i].q.val().any() {
+                self.any.next = true;
             }
         }
     }

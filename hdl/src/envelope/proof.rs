@@ -1,7 +1,7 @@
 //! A Ledger, and one of its entries followed from its coming to its end.
 //!
 //! ```text
-//!   any entries, ─┬─► Ledger ──► settle, complete, … ended ─┐
+//!   any entries, ─┬─► Ledger ──► written, complete, … ended ┐
 //!   any answers   │                                         ├─► Check: of the entry whose turn it is, once, in order
 //!                 └─► one entry, its turn, its write ───────┘
 //! ```
@@ -13,7 +13,7 @@ use super::breaks;
 use super::ledger::{Ledger, LedgerEntry};
 use crate::prelude::*;
 use crate::proofs::{Method, Proof};
-use crate::types::{Completion, Ending, Settled};
+use crate::types::{Completion, Ending};
 use crate::verilog::Break;
 use abi::completion::COMPLETION_MORE;
 use abi::status::Status;
@@ -29,13 +29,11 @@ const PATIENCE: u64 = 3;
 mod say {
     pub const ACCESS_ENDS: usize = 0;
     pub const WRITTEN: usize = 1;
-    pub const SETTLE: usize = 2;
-    pub const SETTLED: usize = 3;
-    pub const COMPLETE: usize = 4;
-    pub const LOST: usize = 5;
-    pub const UPDATE: usize = 6;
-    pub const ASKED: usize = 7;
-    pub const ANSWERED: usize = 8;
+    pub const COMPLETE: usize = 2;
+    pub const LOST: usize = 3;
+    pub const UPDATE: usize = 4;
+    pub const ASKED: usize = 5;
+    pub const ANSWERED: usize = 6;
 }
 
 /// The Ledger and the entry.
@@ -51,10 +49,8 @@ pub struct LedgerProof {
     pub follow: Signal<In, Bit>,
     /// A write is answered, if one is under way: those of the entries, and one whose entry comes next.
     pub answer: Pulse<In, Bit>,
-    /// A receive is settled, if one is to be.
-    pub settled: Pulse<In, Settled>,
     /// What is offered is taken.
-    pub takes: Signal<In, Bits<6>>,
+    pub takes: Signal<In, Bits<5>>,
     /// The losses of a pair are forgotten, if no entry is here.
     pub forget: Pulse<In, Bits<1>>,
     #[is(Ledger::small(ENTRIES, PAIRS))]
@@ -79,8 +75,6 @@ pub struct LedgerProof {
     answers: Reg<Bits<4>>,
     /// The last answer.
     last_error: Reg<Bit>,
-    /// A receive is to be settled.
-    settling: Reg<Bit>,
     there: Reg<Bit>,
     mine: Reg<LedgerEntry>,
     my_number: Reg<Bits<4>>,
@@ -89,16 +83,12 @@ pub struct LedgerProof {
     answered: Reg<Bit>,
     my_error: Reg<Bit>,
     /// What it has said before this cycle.
-    said: Reg<Bits<9>>,
-    /// What becomes of its receive.
-    becomes: Reg<Settled>,
+    said: Reg<Bits<7>>,
     silent: Reg<Bits<4>>,
     level: Signal<Local, Bits<4>>,
     offers_entry: Signal<Local, Bit>,
     comes: Signal<Local, Bit>,
     answers_now: Signal<Local, Bit>,
-    settles_now: Signal<Local, Bit>,
-    settled_now: Signal<Local, Bit>,
     my_answer_now: Signal<Local, Bit>,
     turn: Signal<Local, Bit>,
     may_speak: Signal<Local, Bit>,
@@ -107,13 +97,13 @@ pub struct LedgerProof {
     fails: Signal<Local, Bit>,
     ending: Signal<Local, Ending>,
     /// What it has to say,
-    due: Signal<Local, Bits<9>>,
+    due: Signal<Local, Bits<7>>,
     /// what is said in this cycle,
-    offers: Signal<Local, Bits<9>>,
+    offers: Signal<Local, Bits<7>>,
     /// what has been heard of that, or is in this cycle,
-    heard: Signal<Local, Bits<9>>,
+    heard: Signal<Local, Bits<7>>,
     /// and what is due and hasn't.
-    missing: Signal<Local, Bits<9>>,
+    missing: Signal<Local, Bits<7>>,
     update_due: Signal<Local, Bit>,
     is_lost: Signal<Local, Bit>,
     speaks: Signal<Local, Bit>,
@@ -169,22 +159,11 @@ impl LedgerProof {
             self.answers_now.val(),
             self.answer.data.val()
         );
-        self.block.settle.ready.next = self.takes.val().get_bit(0);
-        self.block.complete.ready.next = self.takes.val().get_bit(1);
-        self.block.lost.ready.next = self.takes.val().get_bit(2);
-        self.block.sink_update.ready.next = self.takes.val().get_bit(3);
-        self.block.asked.ready.next = self.takes.val().get_bit(4);
-        self.block.answered.ready.next = self.takes.val().get_bit(5);
-        self.settles_now.next = self.block.settle.valid.val() & self.takes.val().get_bit(0);
-        self.settled_now.next =
-            self.settled.valid.val() & (self.settles_now.val() | self.settling.q.val());
-        send!(
-            self.block.settled,
-            self.settled_now.val(),
-            self.settled.data.val()
-        );
-        self.settling.d.next =
-            (self.settling.q.val() | self.settles_now.val()) & !self.settled_now.val();
+        self.block.complete.ready.next = self.takes.val().get_bit(0);
+        self.block.lost.ready.next = self.takes.val().get_bit(1);
+        self.block.sink_update.ready.next = self.takes.val().get_bit(2);
+        self.block.asked.ready.next = self.takes.val().get_bit(3);
+        self.block.answered.ready.next = self.takes.val().get_bit(4);
 
         if self.comes.val() {
             self.come.d.next = self.come.q.val() + 1;
@@ -201,7 +180,7 @@ impl LedgerProof {
         }
         self.lost_bit.next = bits::<2>(1) << self.block.lost.data.val().pair.get_bits::<1>(0);
         self.forgotten_bit.next = bits::<2>(1) << self.forget.data.val();
-        if self.block.lost.valid.val() & self.takes.val().get_bit(2) {
+        if self.block.lost.valid.val() & self.takes.val().get_bit(1) {
             self.losing.d.next = self.losing.q.val() | self.lost_bit.val();
         }
         if self.forgets_now.val() {
@@ -231,7 +210,6 @@ impl LedgerProof {
                 self.my_error.d.next = self.answer.data.val();
             }
             self.said.d.next = 0.into();
-            self.becomes.d.next = Settled::default();
             self.silent.d.next = 0.into();
         }
         self.turn.next = self.there.q.val() & (self.my_number.q.val() == self.ended.q.val());
@@ -260,12 +238,6 @@ impl LedgerProof {
         if self.ending.val().fills {
             self.due.next = self.due.val().replace_bit(say::WRITTEN, true);
         }
-        if self.ending.val().settles {
-            self.due.next = self.due.val().replace_bit(say::SETTLE, true);
-        }
-        if self.ending.val().settles {
-            self.due.next = self.due.val().replace_bit(say::SETTLED, true);
-        }
         if self.ending.val().completes {
             self.due.next = self.due.val().replace_bit(say::COMPLETE, true);
         }
@@ -290,17 +262,20 @@ impl LedgerProof {
         self.completion.next.status = self.status.val();
         self.completion.next.kind = self.ending.val().kind;
         self.completion.next.handle = self.ending.val().handle;
-        if self.becomes.q.val().stays {
-            self.completion.next.flags = COMPLETION_MORE;
-        }
         if self.ending.val().of_message {
             self.completion.next.pair = self.ending.val().pair;
             self.completion.next.context = self.ending.val().context;
             self.completion.next.match_bits = self.ending.val().match_bits;
             self.completion.next.immediate = self.ending.val().immediate;
             self.completion.next.length = bit_cast::<64, 16>(self.ending.val().length);
-            self.completion.next.offset = self.becomes.q.val().offset;
-            self.completion.next.count = self.becomes.q.val().count;
+            if self.ending.val().multi {
+                self.completion.next.handle = 0.into();
+                self.completion.next.offset = self.ending.val().handle;
+                self.completion.next.count = self.ending.val().number.get_bits::<31>(0);
+            }
+            if self.ending.val().multi & self.ending.val().stays {
+                self.completion.next.flags = COMPLETION_MORE;
+            }
         } else {
             self.completion.next.offset = self.ending.val().immediate.get_bits::<32>(0);
             self.completion.next.count = self.ending.val().immediate.get_bits::<31>(32);
@@ -319,55 +294,42 @@ impl LedgerProof {
             self.offers.next = self.offers.val().replace_bit(say::WRITTEN, true);
             self.heard.next = self.heard.val().replace_bit(say::WRITTEN, true);
         }
-        if self.block.settle.valid.val() {
-            self.offers.next = self.offers.val().replace_bit(say::SETTLE, true);
-        }
-        if self.block.settle.valid.val() & self.takes.val().get_bit(0) {
-            self.heard.next = self.heard.val().replace_bit(say::SETTLE, true);
-        }
-        if self.settled_now.val() {
-            self.offers.next = self.offers.val().replace_bit(say::SETTLED, true);
-            self.heard.next = self.heard.val().replace_bit(say::SETTLED, true);
-        }
         if self.block.complete.valid.val() {
             self.offers.next = self.offers.val().replace_bit(say::COMPLETE, true);
         }
-        if self.block.complete.valid.val() & self.takes.val().get_bit(1) {
+        if self.block.complete.valid.val() & self.takes.val().get_bit(0) {
             self.heard.next = self.heard.val().replace_bit(say::COMPLETE, true);
         }
         if self.block.lost.valid.val() {
             self.offers.next = self.offers.val().replace_bit(say::LOST, true);
         }
-        if self.block.lost.valid.val() & self.takes.val().get_bit(2) {
+        if self.block.lost.valid.val() & self.takes.val().get_bit(1) {
             self.heard.next = self.heard.val().replace_bit(say::LOST, true);
         }
         if self.block.sink_update.valid.val() {
             self.offers.next = self.offers.val().replace_bit(say::UPDATE, true);
         }
-        if self.block.sink_update.valid.val() & self.takes.val().get_bit(3) {
+        if self.block.sink_update.valid.val() & self.takes.val().get_bit(2) {
             self.heard.next = self.heard.val().replace_bit(say::UPDATE, true);
         }
         if self.block.asked.valid.val() {
             self.offers.next = self.offers.val().replace_bit(say::ASKED, true);
         }
-        if self.block.asked.valid.val() & self.takes.val().get_bit(4) {
+        if self.block.asked.valid.val() & self.takes.val().get_bit(3) {
             self.heard.next = self.heard.val().replace_bit(say::ASKED, true);
         }
         if self.block.answered.valid.val() {
             self.offers.next = self.offers.val().replace_bit(say::ANSWERED, true);
         }
-        if self.block.answered.valid.val() & self.takes.val().get_bit(5) {
+        if self.block.answered.valid.val() & self.takes.val().get_bit(4) {
             self.heard.next = self.heard.val().replace_bit(say::ANSWERED, true);
         }
         self.missing.next = self.due.val() & !self.heard.val();
         self.speaks.next = self.offers.val().any() | self.block.ended.val();
         if self.turn.val() {
             self.said.d.next = self.heard.val();
-            if self.settled_now.val() {
-                self.becomes.d.next = self.settled.data.val();
-            }
             self.silent.d.next = 0.into();
-            if self.may_speak.val() & !self.speaks.val() & !self.settling.q.val() {
+            if self.may_speak.val() & !self.speaks.val() {
                 self.silent.d.next = self.silent.q.val() + 1;
             }
             if self.block.ended.val() {
@@ -390,13 +352,11 @@ impl LedgerProof {
             | ((self.heard.val() == self.due.val())
                 & (self.block.marked.val() == self.ending.val().marks));
         self.says_it_of_this_entry.ok.next = !self.turn.val()
-            | ((!self.block.settle.valid.val()
-                | (self.block.settle.data.val() == self.status.val()))
-                & (!self.block.written.valid.val()
-                    | ((self.block.written.data.val().failed == self.fails.val())
-                        & (self.block.written.data.val().slot
-                            == ((self.ending.val().pair << 6)
-                                | bit_cast::<16, 6>(self.ending.val().slot)))))
+            | ((!self.block.written.valid.val()
+                | ((self.block.written.data.val().failed == self.fails.val())
+                    & (self.block.written.data.val().slot
+                        == ((self.ending.val().pair << 6)
+                            | bit_cast::<16, 6>(self.ending.val().slot)))))
                 & (!self.block.lost.valid.val()
                     | ((self.block.lost.data.val().pair == self.ending.val().pair)
                         & (self.block.lost.data.val().endpoint == self.ending.val().endpoint)
@@ -432,11 +392,13 @@ impl LedgerProof {
 fn narrow_entries() -> Vec<String> {
     assert_eq!(
         LedgerEntry::BITS,
-        315,
+        316,
         "the places below are those of its fields"
     );
-    let numbers = [3, 11, 43, 51, 59, 92, 108, 124, 188, 220, 252, 268, 282];
-    let flags = [0, 1, 2, 91, 274, 275, 276, 277, 278, 279, 280, 281, 314];
+    let numbers = [3, 11, 43, 51, 59, 92, 108, 124, 188, 220, 252, 268, 283];
+    let flags = [
+        0, 1, 2, 91, 274, 275, 276, 277, 278, 279, 280, 281, 282, 315,
+    ];
     let held = (0..LedgerEntry::BITS).filter(|bit| !numbers.contains(bit) && !flags.contains(bit));
     held.map(|bit| format!("entry[{bit}]=0")).collect()
 }

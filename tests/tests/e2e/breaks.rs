@@ -33,7 +33,7 @@ fn noticed_by(broken: Break) -> Option<fn()> {
             ready::a_ready_send_without_a_receive_fails_alone_and_costs_no_credit
         }
         Break::MultiEndsByError => {
-            memory::a_multi_receive_goes_on_behind_a_message_that_memory_refuses_and_ends_when_its_region_has_gone
+            memory::a_multi_receive_goes_on_behind_a_message_that_memory_or_the_gate_refuses
         }
         Break::MultiStartsAgain | Break::MultiOffsetStays | Break::MultiCountShort => {
             matching::a_multi_receive_takes_messages_until_too_little_of_its_buffer_is_left

@@ -108,7 +108,6 @@ impl Admit {
                 self.asking.next = self.request.q.val().fetched.endpoint;
                 self.endpoint_held.d.next = self.request.q.val().fetched.endpoint;
                 self.pair_read.next = self.request.q.val().fetched.request.pair;
-                self.alone.d.next = self.request.q.val().fetched.request.flags.get_bit(2);
                 self.state.d.next = State::Look;
             } else if self.backlog.wake.valid.val()
                 & !self.request_in.q.val()
@@ -138,7 +137,6 @@ impl Admit {
             } else if self.arrival_goes.val() {
                 self.arrival.ready.next = true;
                 self.arrival_first.d.next = false;
-                self.walk_yields.d.next = false;
                 self.requests_first.d.next = true;
                 self.pair_read.next = self.arrival.data.val().pair;
                 self.looked.d.next = false;
@@ -147,8 +145,6 @@ impl Admit {
             } else if self.list_goes.val() {
                 self.lists.ready.next = true;
                 self.requests_first.d.next = false;
-                self.walk_yields.d.next = false;
-                self.alone.d.next = self.list_alone.val();
                 self.endpoint_held.d.next = self.list_endpoint.val();
                 self.state.d.next = State::Request;
             }

@@ -11,7 +11,7 @@ use abi::status::Status;
 
 #[block]
 impl Admit {
-    /// Lists and Answer take it in the same cycle. A multi-receive's message, or request, is settled before anything else enters.
+    /// Lists and Answer take it in the same cycle. A multi-receive's message, or request, is dealt with before anything else enters.
     pub(super) fn enter(&mut self) {
         self.command.data.next = self.command_held.q.val();
         self.asked.data.next = self.asked_held.q.val();
@@ -31,12 +31,10 @@ impl Admit {
             & !self.drops_revoked.val()
             & !self.ends_revoked.val()
             & !self.is_late.val();
-        // A message without a slot, and a request that has to enter anew, are followed by nothing. A message that is here only since it has no slot has met a
-        // receive, or is dropped, if Answer has dealt with it and its overflow isn't offered.
-        self.alone_ends.next = self.rests.val()
-            | self.again.q.val()
-            | self.overflow.valid.val()
-            | (!self.alone.q.val() & self.messages.empty.val());
+        // A message without a slot has met a receive, or is dropped, if Answer has dealt with it and its overflow isn't offered. A request that has to enter anew
+        // is followed by nothing.
+        self.alone_ends.next =
+            self.all_is_found.val() | self.again.q.val() | self.overflow.valid.val();
         self.follow_is_heard.ok.next =
             !self.follow.valid.val() | (self.state.q.val() == State::Alone);
         match self.state.q.val() {
@@ -70,7 +68,8 @@ impl Admit {
                     self.request.d.next.fetched.request.length =
                         bit_cast::<64, 32>(self.follow.data.val().length);
                     self.had.d.next = self.follow.data.val().had;
-                    self.state.d.next = State::Look;
+                    self.follows.d.next = true;
+                    self.retires.d.next = self.follow.data.val().retire;
                     if self.follow.data.val().retire {
                         self.command_held.d.next = MatchCommand::default();
                         self.command_held.d.next.operation = types::Operation::Cancel;
@@ -79,7 +78,14 @@ impl Admit {
                         self.asked_held.d.next = Asked::default();
                         self.asked_held.d.next.ask = Ask::Retire;
                         self.asked_held.d.next.endpoint = self.follow.data.val().endpoint;
-                        self.state.d.next = State::Enter;
+                    }
+                } else if self.follows.q.val() {
+                    if self.has_place.val() {
+                        self.follows.d.next = false;
+                        self.state.d.next = State::Look;
+                        if self.retires.q.val() {
+                            self.state.d.next = State::Enter;
+                        }
                     }
                 } else if self.alone_ends.val() {
                     self.state.d.next = State::Idle;

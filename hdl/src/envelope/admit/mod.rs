@@ -22,8 +22,8 @@
 //!   and the step of a walk, that are being looked up. Messages it needn't wait for: each is either in Lists or has met its receive. One that is in Lists may not be
 //!   in its slot yet: then the request waits in Answer.
 //! - *A message without a slot* is waited for until Answer has dealt with it: if it meets no receive its pair fails before another message or request enters.
-//! - *While an endpoint has a multi-receive posted*, its messages and requests enter one at a time, each when all before
-//!   it has ended.
+//! - *While an endpoint has a multi-receive posted*, its messages enter one at a time: each when Lists and Answer have dealt with all before it, and nothing
+//!   else until they have dealt with it. So does a multi-receive itself, with all messages that it finds.
 //! - *A fault, and the end of a pair or an endpoint,* wait for the messages of that endpoint that are under way, and for
 //!   the request, of any endpoint, that is being looked up: a receive that finds its list full waits before its pair ends. From then
 //!   on the pair is failed, or isn't connected, and its receives end one by one: the pair is *walked*, in the background.
@@ -48,7 +48,7 @@
 //! | `walk` | receives and messages of a pair, or an endpoint, end one by one |
 //! | `govern` | control requests |
 //! | `revoke` | whether a rule revokes what enters, and which rules there are |
-//! | `enter` | what was chosen enters, and a multi-receive's message or request is settled; what has entered is counted |
+//! | `enter` | what was chosen enters, and a multi-receive's message or request is dealt with; what has entered is counted |
 //! | `fail` | a pair fails by what became of a message |
 //! | `slot` | a vacant slot for the message that is offered |
 
@@ -331,8 +331,11 @@ pub(super) struct Admit {
     request: Reg<CheckedList>,
     /// What it has had.
     had: Reg<Had>,
-    /// What is in hand enters alone.
+    /// The message in hand enters alone.
     alone: Reg<Bit>,
+    /// Something follows of the multi-receive that is alone: it leaves Lists, or looks for the next message.
+    follows: Reg<Bit>,
+    retires: Reg<Bit>,
     /// A rule that covers it revokes it.
     revocable: Reg<Bit>,
     // Pair and endpoint of what is in hand.
@@ -354,8 +357,6 @@ pub(super) struct Admit {
     walk_begun: Reg<Bit>,
     /// Its next step goes on where the last one stopped.
     walk_again: Reg<Bit>,
-    /// Something else goes before its next step.
-    walk_yields: Reg<Bit>,
 
     setup: Signal<Local, PairSetup>,
     report: Signal<Local, PairReport>,
@@ -381,11 +382,9 @@ pub(super) struct Admit {
     named_pair: Signal<Local, Bits<16>>,
     /// A step of the walk enters.
     walk_goes: Signal<Local, Bit>,
-    /// A message or request that is offered goes before it.
-    walk_waits: Signal<Local, Bit>,
-    /// Everything that has entered has ended.
-    rests: Signal<Local, Bit>,
-    /// What entered alone is settled: nothing follows.
+    /// Lists and Answer have dealt with all messages and requests that have entered.
+    all_is_found: Signal<Local, Bit>,
+    /// What entered alone is dealt with: nothing follows.
     alone_ends: Signal<Local, Bit>,
     /// One more thing may enter.
     has_place: Signal<Local, Bit>,
@@ -409,7 +408,6 @@ pub(super) struct Admit {
     list_pair: Signal<Local, Bits<16>>,
     /// It was offered in the last cycle too, so that its pair is read.
     list_looked: Reg<Bit>,
-    list_alone: Signal<Local, Bit>,
     list_free: Signal<Local, Bit>,
     list_goes: Signal<Local, Bit>,
     pair: Signal<Local, Pair>,

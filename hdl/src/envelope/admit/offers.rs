@@ -8,7 +8,8 @@ use abi::request::CLAIM_SLOT_BITS;
 impl Admit {
     /// Who has entered, and what is asked about them.
     pub(super) fn remember(&mut self) {
-        self.rests.next = (self.entered.q.val() == 0) & !self.again.q.val();
+        self.all_is_found.next =
+            self.messages.empty.val() & !self.request_in.q.val() & !self.again.q.val();
         self.has_place.next = self.entered.q.val() < ENTERED;
         if self.request_done.val() {
             self.request_in.d.next = false;
@@ -25,8 +26,7 @@ impl Admit {
         self.multis.posted.data.next = self.multi_posted.data.val();
         self.multis.gone.valid.next = self.multi_gone.valid.val();
         self.multis.gone.data.next = self.multi_gone.data.val();
-        self.multis.endpoint[0].next = self.arrival.data.val().endpoint;
-        self.multis.endpoint[1].next = self.list_endpoint.val();
+        self.multis.endpoint.next = self.arrival.data.val().endpoint;
         send!(
             self.filling.enters,
             self.fills.valid.val(),
@@ -58,7 +58,7 @@ impl Admit {
         );
     }
 
-    /// A message waits for those of its pair; if its endpoint has a multi-receive, for everything. None enters before all that are lost are removed, so no
+    /// A message waits for those of its pair; if its endpoint has a multi-receive, for all that Lists or Answer haven't dealt with. None enters before all that are lost are removed, so no
     /// more are ever lost than may be under way.
     pub(super) fn offer_message(&mut self) {
         self.endpoint.next = self.arrival.data.val().endpoint;
@@ -69,7 +69,7 @@ impl Admit {
         self.ready_waits.next = self.arrival.data.val().ready
             & self.request_in.q.val()
             & (self.request.q.val().fetched.endpoint == self.arrival.data.val().endpoint);
-        self.arrival_alone.next = self.multis.any[0].val();
+        self.arrival_alone.next = self.multis.any.val();
         // Messages of an endpoint whose walk is about to begin come behind its first step.
         self.arrival_walked.next = (self.stage.q.val() == Stage::Due)
             & (self.arrival.data.val().endpoint == self.walk_endpoint.q.val());
@@ -81,7 +81,7 @@ impl Admit {
             & !self.arrival_walked.val()
             & self.messages.room.val()
             & self.has_place.val()
-            & (!self.arrival_alone.val() | self.rests.val());
+            & (!self.arrival_alone.val() | self.all_is_found.val());
         self.arrival_goes.next = self.arrival_free.val()
             & (self.arrival_now.val()
                 | self.awaits_slot.q.val()
@@ -89,13 +89,12 @@ impl Admit {
     }
 
     /// A request waits for the one before it, and for receives that have to be woken; one of a stalled endpoint for all messages and the step of a walk,
-    /// by which one may have to be. Its pair, or its claim's, is read meanwhile. One that enters alone waits for the removal of what is lost, as messages do.
+    /// by which one may have to be. Its pair, or its claim's, is read meanwhile.
     pub(super) fn offer_request(&mut self) {
         self.endpoint_waits.next = self.backlog.stalled.val()
             & (!self.messages.empty.val() | (self.stage.q.val() == Stage::Asked));
         self.again_goes.next =
             self.again.q.val() & self.messages.empty.val() & self.has_place.val();
-        self.list_alone.next = self.multis.any[1].val() | self.list.val().flags.get_bit(2);
         self.list_pair.next = self.list.val().pair;
         if self.lists.data.val().fetched.names_claim {
             self.list_pair.next = self
@@ -112,8 +111,7 @@ impl Admit {
             & !self.awaits_slot.q.val()
             & !self.backlog.wakes_soon.val()
             & !self.endpoint_waits.val()
-            & self.has_place.val()
-            & (!self.list_alone.val() | (self.rests.val() & !self.has_lost.val()));
+            & self.has_place.val();
         self.list_goes.next = self.list_free.val() & !self.arrival_goes.val();
     }
 }

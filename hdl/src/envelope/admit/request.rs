@@ -93,7 +93,7 @@ impl Admit {
             }
             State::Request => {
                 self.enters_request.d.next = true;
-                if self.alone.q.val() {
+                if self.flags.val().get_bit(2) {
                     self.after.d.next = State::Alone;
                 }
                 self.command_held.d.next = self.wanted.val();

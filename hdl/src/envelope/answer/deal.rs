@@ -202,6 +202,9 @@ impl Answer {
                     ending: self.met.val(),
                 };
                 self.state.d.next = State::Job;
+                if self.receive_found.val().multi {
+                    self.state.d.next = State::Stays;
+                }
             }
             State::Slot => {
                 self.asks_slot.next = true;
@@ -260,7 +263,7 @@ impl Answer {
                 if !self.unsafe_yet.val() {
                     self.work.d.next.ending = self.took.val();
                     self.work.d.next.ending.status = Status::Success.into();
-                    self.work.d.next.ending.settles = false;
+                    self.work.d.next.ending.multi = false;
                     self.work.d.next.ending.freed = false;
                     self.state.d.next = State::Job;
                 }
@@ -336,7 +339,27 @@ impl Answer {
                 self.work.d.next.source = self.slot_answer.data.val().address;
                 if self.slot_answer.valid.val() {
                     self.state.d.next = State::Job;
+                    if self.work.q.val().ending.multi {
+                        self.state.d.next = State::Stays;
+                    }
                 }
+            }
+
+            // ---------------------------------------------------------------- multi-receives
+            State::Stays => {
+                self.work.d.next.ending.stays = self.stays.val();
+                self.work.d.next.ending.handle = self.receive.q.val().had.offset;
+                if !self.stays.val() {
+                    self.work.d.next.ending.number = bit_cast::<32, 31>(self.number.val());
+                }
+                self.reserve.valid.next = self.stays.val();
+                store!(
+                    self.receives.write,
+                    self.stays.val() & (self.work.q.val().way == Way::Hit),
+                    self.at.q.val(),
+                    self.rest.val()
+                );
+                self.state.d.next = State::Job;
             }
 
             // ---------------------------------------------------------------- ends
@@ -347,9 +370,8 @@ impl Answer {
                     self.state.d.next = State::Wait;
                     if self.gives.q.val() {
                         self.state.d.next = State::Vacate;
-                    } else if self.work.q.val().ending.settles {
-                        self.state.d.next = State::Settle;
                     } else {
+                        self.follow.valid.next = self.follows.val();
                         self.done.next = true;
                     }
                 }
@@ -358,31 +380,8 @@ impl Answer {
                 self.asks_slot.next = true;
                 if self.slot_answer.valid.val() {
                     self.state.d.next = State::Wait;
-                    if self.work.q.val().ending.settles {
-                        self.state.d.next = State::Settle;
-                    } else {
-                        self.done.next = true;
-                    }
-                }
-            }
-            State::Settle => {
-                self.settle.ready.next = true;
-                if self.settle.valid.val() {
-                    self.settled.valid.next = true;
-                    self.reserve.valid.next = self.stays.val();
-                    if self.work.q.val().way == Way::Hit {
-                        store!(
-                            self.receives.write,
-                            self.stays.val(),
-                            self.at.q.val(),
-                            self.rest.val()
-                        );
-                        self.follow.valid.next = !self.stays.val();
-                    } else {
-                        self.follow.valid.next = self.stays.val();
-                    }
+                    self.follow.valid.next = self.follows.val();
                     self.done.next = true;
-                    self.state.d.next = State::Wait;
                 }
             }
             _ => {}

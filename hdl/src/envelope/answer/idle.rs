@@ -53,8 +53,6 @@ impl Answer {
         self.multi_posted.data.next = self.now.val().endpoint;
         self.multi_gone.valid.next = false;
         self.multi_gone.data.next = self.now.val().endpoint;
-        self.settle.ready.next = false;
-        self.settled.valid.next = false;
         self.follow.valid.next = false;
         self.reserve.valid.next = false;
         self.reserve.data.next = self.now.val().endpoint;

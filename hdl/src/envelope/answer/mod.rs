@@ -5,8 +5,7 @@
 //!   asked ────►│        │◄──► messages   what is kept of a message beside its key          (BlockRam a place)
 //!   reply ────►│ Answer │◄──► Slots      where a slot is, and which is vacant
 //!              │        ├──► job         to Copies and Resolve
-//!   settle ───►│        ├──► settled, follow             of multi-receives
-//!   filling ──►│        ├──► hold, news, gone, fills, overflow, walked, retry    to Admit
+//!   filling ──►│        ├──► hold, news, gone, fills, overflow, walked, retry, follow    to Admit
 //!              └────────┘
 //! ```
 //!
@@ -16,9 +15,9 @@
 //! **Multi-receives.** A receive with `FLAG_MULTI` stays posted after a message, and its buffer begins behind it from
 //! then on. It was posted with one completion reserved, like any request, and that is its last one's. So a message after
 //! which it stays needs a completion of its own, reserved at that moment; if none is free the receive ends with this
-//! message instead. It ends too when less of the buffer is left than it was posted to keep, and when the Gate refuses its buffer. A message that
-//! memory answers with an error doesn't end it: some of its bytes may have been written, so all of them count as used.
-//! What becomes of it is known when the payload has been written: Answer waits for that, and Admit lets nothing else in meanwhile.
+//! message instead. It ends too when less of the buffer is left than it was posted to keep. Neither depends on what becomes of the payload: one that memory
+//! answers with an error, or the Gate refuses, has used its part of the buffer as any other. So it is known before the payload moves, and Admit lets nothing
+//! else in for these few cycles only.
 //! What it has had, bytes and completions, goes with it: from Admit to here, while it is posted beside its buffer, while it waits for room in
 //! Backlog, and with what follows back to Admit.
 //!
@@ -58,7 +57,7 @@ use super::slots::{SlotAnswer, SlotQuestion};
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo, Ram};
-use crate::types::{Ending, Had, Job, MatchReply, Settled, Slotted};
+use crate::types::{Ending, Had, Job, MatchReply, Slotted};
 use abi::limits::MAX_PAIRS;
 use abi::request::slot_number;
 
@@ -129,8 +128,8 @@ enum State {
     Job,
     /// Its message's slot is vacant.
     Vacate,
-    /// A multi-receive's payload is on its way.
-    Settle,
+    /// Whether a multi-receive stays is decided.
+    Stays,
 }
 
 /// The reader of answers.
@@ -185,10 +184,6 @@ pub(super) struct Answer {
     pub multi_posted: Pulse<Out, Bits<8>>,
     /// One has gone.
     pub multi_gone: Pulse<Out, Bits<8>>,
-    /// A multi-receive's payload has come to its end, with this status.
-    pub settle: Stream<In, Bits<8>>,
-    /// Whether the receive stays.
-    pub settled: Pulse<Out, Settled>,
     /// What follows.
     pub follow: Pulse<Out, Follow>,
     /// A bit an endpoint: a completion can be reserved.
@@ -289,15 +284,15 @@ pub(super) struct Answer {
     question: Signal<Local, SlotQuestion>,
     left: Signal<Local, Bits<32>>,
     rest: Signal<Local, Receive>,
-    // Of a multi-receive: what of its buffer is used with the message in hand, which of its completions this is, and whether the message may be
-    // followed by another.
+    // Of a multi-receive: what of its buffer is used with the message in hand, which of its completions this is, and whether it stays.
     used: Signal<Local, Bits<32>>,
     number: Signal<Local, Bits<31>>,
-    may_go_on: Signal<Local, Bit>,
     enough: Signal<Local, Bit>,
     one_is_free: Signal<Local, Bit>,
     can_reserve: Signal<Local, Bit>,
     stays: Signal<Local, Bit>,
+    /// Something follows when its job has left.
+    follows: Signal<Local, Bit>,
     // What is freed, and when.
     refused_frees: Signal<Local, Bit>,
     revoked_frees: Signal<Local, Bit>,

@@ -3,13 +3,12 @@
 use super::Answer;
 use crate::envelope::asked::Follow;
 use crate::prelude::*;
-use crate::types::{Settled, Way};
-use abi::status::Status;
+use crate::types::Way;
 
 #[block]
 impl Answer {
-    /// It stays if its buffer may still be written, enough of that is left and a completion is free. A message that was truncated has left nothing. One
-    /// that couldn't be written, or read from its slot, has used its part of the buffer as any other.
+    /// It stays if enough of its buffer is left and a completion is free. A message that was truncated has left nothing. What has to follow: one that met a
+    /// message on arrival, and ends, leaves Lists; one that took a message there, and stays, looks for the next.
     pub(super) fn go_on(&mut self) {
         self.left.next = self.receive.q.val().length - bit_cast::<32, 16>(self.work.q.val().length);
         self.rest.next = self.receive.q.val();
@@ -23,20 +22,13 @@ impl Answer {
         self.rest.next.had.count = self.receive.q.val().had.count + 1;
         self.enough.next =
             (self.left.val() >= self.receive.q.val().min_free) & self.left.val().any();
-        self.may_go_on.next = self.settle.data.val() != Status::AccessDenied;
         self.one_is_free.next =
             ((self.completion_free.val() >> self.receive.q.val().endpoint.get_bits::<5>(0)) & 1)
                 .any();
         self.can_reserve.next = self.one_is_free.val();
-        self.stays.next = self.may_go_on.val() & self.enough.val() & self.can_reserve.val();
-        self.settled.data.next = Settled {
-            stays: self.stays.val(),
-            offset: self.receive.q.val().had.offset,
-            count: 0.into(),
-        };
-        if !self.stays.val() {
-            self.settled.data.next.count = self.number.val();
-        }
+        self.stays.next = self.enough.val() & self.can_reserve.val();
+        self.follows.next = self.work.q.val().ending.multi
+            & ((self.work.q.val().way == Way::Hit) != self.work.q.val().ending.stays);
         self.follow.data.next = Follow {
             retire: self.work.q.val().way == Way::Hit,
             endpoint: self.receive.q.val().endpoint,

@@ -21,7 +21,7 @@ use hdl_tests::broken::{breaks_from, mutants};
 use hdl_tests::{Bench, Size, for_size};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use world::{Control, Mood, World};
+use world::{Control, HELD_CYCLES, Mood, World};
 
 /// Delivery with the blocks that it asks.
 const BENCH: &str = "delivery_bench";
@@ -524,12 +524,13 @@ fn a_request_that_finds_a_lost_message_looks_again() {
     });
 }
 
-/// A message is lost beside a multi-receive that has to be alone.
+/// A message is lost beside a multi-receive, at any step of it.
 fn lost_beside(size: &Size, rng: &mut ChaCha8Rng) -> World {
     let mut world = World::new(size, rng);
     world.set_up();
-    for is_posted in [false, true, false] {
-        world.lose_a_message_beside_a_multi_receive(is_posted);
+    for n in 0..12 {
+        let cycles = rng.random_range(0..2 * HELD_CYCLES);
+        world.lose_a_message_beside_a_multi_receive(n % 3 == 1, cycles);
     }
     world.receive_all();
     world.take_down();
@@ -541,8 +542,22 @@ fn a_multi_receive_goes_on_and_ends_whoever_loses_a_message() {
     for_size(&SCARCE, BENCH, 3, |size, rng| {
         let world = lost_beside(size, rng);
         let seen = &world.reference.wanted.seen;
-        // Two took two messages each, or only one for want of a completion.
-        assert_eq!(seen.counted + seen.ended_early, 2, "{seen:?}");
+        // Eight took two messages each, or only one for want of a completion.
+        assert_eq!(seen.counted + seen.ended_early, 8, "{seen:?}");
+    });
+}
+
+/// As it broke: each message for a multi-receive, and everything behind it on the wire, waited until the one before was written. A buffer for all that comes
+/// held up every endpoint for a round trip of memory a message.
+#[test]
+fn messages_for_a_multi_receive_wait_for_no_write() {
+    for_size(&SCARCE, BENCH, 3, |size, rng| {
+        let mut world = World::new(size, rng);
+        world.set_up();
+        let entered = world.fill_a_multi_receive_while_memory_is_held();
+        let longest = entered.iter().max().expect("messages came");
+        assert!(*longest <= HELD_CYCLES, "{entered:?}");
+        world.take_down();
     });
 }
 

@@ -235,9 +235,14 @@ impl Neighbours for Wanted {
                 let failed = entry.status == Status::MemoryError.code();
                 let stays = entry.flags & COMPLETION_MORE != 0;
                 self.seen.survived += u32::from(failed && stays);
-                let of_message = [Status::Success, Status::Truncated, Status::MemoryError]
-                    .map(Status::code)
-                    .contains(&entry.status);
+                let of_message = [
+                    Status::Success,
+                    Status::Truncated,
+                    Status::AccessDenied,
+                    Status::MemoryError,
+                ]
+                .map(Status::code)
+                .contains(&entry.status);
                 let counted = match of_message {
                     true => &mut self.seen.counted,
                     false => &mut self.seen.counted_unfilled,

@@ -16,36 +16,12 @@ use hdl_tests::{Bench, for_seeds, rate};
 #[derive(Clone, Debug, PartialEq)]
 enum Said {
     Written(u64),
-    Settle(Vec<u64>),
     Complete(Vec<u64>),
     Lost(Vec<u64>),
     Update(Vec<u64>),
     Asked(Vec<u64>),
     Answered(Vec<u64>),
     Ended,
-}
-
-/// `hdl::types::Settled`.
-#[derive(Clone, Copy, Debug)]
-struct Settled {
-    stays: bool,
-    offset: u32,
-    /// Of 31 bits.
-    count: u32,
-}
-
-impl Settled {
-    fn random(rng: &mut ChaCha8Rng) -> Self {
-        Settled {
-            stays: rng.random(),
-            offset: rng.random(),
-            count: rng.random::<u32>() >> 1,
-        }
-    }
-
-    fn bits(self) -> u64 {
-        u64::from(self.stays) | u64::from(self.offset) << 1 | u64::from(self.count) << 33
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +31,6 @@ struct Entry {
     guarded: bool,
     /// The write is answered by an error.
     fails: bool,
-    /// If it settles: what becomes of the receive.
-    settled: Settled,
     ending: Ending,
     /// When all before it have ended, this pair is forgotten.
     forget: Option<u64>,
@@ -79,7 +53,6 @@ impl Entry {
             writes: rng.random(),
             guarded: rng.random(),
             fails: rng.random_bool(0.2),
-            settled: Settled::random(rng),
             ending,
             forget: rng.random_bool(0.2).then(|| rng.random_range(0..PAIRS)),
         }
@@ -109,14 +82,11 @@ impl Entry {
             let slot = e.pair << 6 | e.slot;
             said.push(Said::Written(slot | u64::from(failed) << 16));
         }
-        if e.settles {
-            said.push(Said::Settle(vec![status]));
-        }
         if e.completes {
-            let stays = e.settles && self.settled.stays;
-            // With a message, what was settled; without one, what came with the entry.
-            let (offset, count) = match (e.of_message, e.settles) {
-                (true, true) => (self.settled.offset, self.settled.count),
+            let multi = e.of_message && e.multi;
+            // With a message of a multi-receive, what its handle and number are there; without a message, what came with the entry.
+            let (offset, count) = match (e.of_message, e.multi) {
+                (true, true) => (e.handle as u32, e.number as u32 & !(1 << 31)),
                 (true, false) => (0, 0),
                 (false, _) => (e.immediate as u32, (e.immediate >> 32) as u32 & !(1 << 31)),
             };
@@ -125,10 +95,10 @@ impl Entry {
                 request: e.request as u32,
                 status: status as u8,
                 kind: e.kind as u8,
-                handle: e.handle as u32,
+                handle: if multi { 0 } else { e.handle as u32 },
                 offset,
                 count,
-                flags: if stays { COMPLETION_MORE } else { 0 },
+                flags: if multi && e.stays { COMPLETION_MORE } else { 0 },
                 match_bits: of(e.match_bits),
                 immediate: of(e.immediate),
                 length: of(e.length),
@@ -184,15 +154,13 @@ impl Entry {
 struct Rates {
     entry: f64,
     answer: f64,
-    settled: f64,
-    takes: [f64; 6],
+    takes: [f64; 5],
 }
 
 /// Gives the block entries, and answers to their writes: up to one before its entry. Returns the cycles that it took, after it was initialized.
 fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
     let mut bench = Bench::open("ledger");
     let mut source = Source::new("entry", entries.iter().map(Entry::words).collect());
-    let mut settle = Sink::<1>::new("settle", "settle");
     let mut complete = Sink::<9>::new("complete", "complete");
     let mut lost = Sink::<1>::new("lost", "lost");
     let mut update = Sink::<1>::new("sink_update", "sink_update");
@@ -212,10 +180,8 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
     }
     unsaid.reverse();
     let mut answered = 0;
-    let mut settles: Option<Settled> = None;
     bench.set("entry_valid", false);
     bench.set("write_done_valid", false);
-    bench.set("settled_valid", false);
     for n in 0.. {
         bench.eval();
         if bench.is("initialized") {
@@ -248,27 +214,12 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
         bench.set("write_done_valid", answers);
         let error = answers && writes[answered].fails;
         bench.set("write_done", if answers { error } else { rng.random() });
-        settle.drive(&mut bench, rng.random_bool(rates.takes[0]));
-        complete.drive(&mut bench, rng.random_bool(rates.takes[1]));
-        lost.drive(&mut bench, rng.random_bool(rates.takes[2]));
-        update.drive(&mut bench, rng.random_bool(rates.takes[3]));
-        asked.drive(&mut bench, rng.random_bool(rates.takes[4]));
-        told.drive(&mut bench, rng.random_bool(rates.takes[5]));
-        let settled = settles.filter(|_| rng.random_bool(rates.settled));
-        bench.set("settled_valid", settled.is_some());
-        bench.set("settled", settled.map_or(rng.random(), Settled::bits));
+        complete.drive(&mut bench, rng.random_bool(rates.takes[0]));
+        lost.drive(&mut bench, rng.random_bool(rates.takes[1]));
+        update.drive(&mut bench, rng.random_bool(rates.takes[2]));
+        asked.drive(&mut bench, rng.random_bool(rates.takes[3]));
+        told.drive(&mut bench, rng.random_bool(rates.takes[4]));
         bench.eval();
-        if settled.is_some() {
-            settles = None;
-        }
-        // Or it is settled at once.
-        let at_once = bench.is("settle_valid") && bench.is("settle_ready") && rng.random();
-        if at_once {
-            let (n, _) = unsaid.last().expect("something is to be settled");
-            bench.set("settled_valid", true);
-            bench.set("settled", entries[*n].settled.bits());
-            bench.eval();
-        }
 
         // An access has ended when its write is answered,
         if bench.is("access_ends") {
@@ -283,7 +234,6 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
             bench
                 .is("written_valid")
                 .then(|| Said::Written(bench.get("written"))),
-            settle.watch(&bench).map(Said::Settle),
             complete.watch(&bench).map(Said::Complete),
             lost.watch(&bench).map(Said::Lost),
             update.watch(&bench).map(Said::Update),
@@ -309,9 +259,6 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
             if said == Said::Ended {
                 assert_eq!(bench.is("marked"), entries[n].ending.marks, "entry {n}");
             }
-            if matches!(said, Said::Settle(_)) && !at_once {
-                settles = Some(entries[n].settled);
-            }
         }
         answered += usize::from(answers);
         source.taken(&bench);
@@ -333,7 +280,6 @@ fn random(rng: &mut ChaCha8Rng) {
     let rates = Rates {
         entry: rate(rng),
         answer: rate(rng),
-        settled: rate(rng),
         takes: std::array::from_fn(|_| rate(rng)),
     };
     run(rng, &entries, &rates);
@@ -362,11 +308,6 @@ fn a_completion_and_its_progress_take_four_cycles() {
             writes: true,
             guarded: true,
             fails: false,
-            settled: Settled {
-                stays: false,
-                offset: 0,
-                count: 0,
-            },
             ending: Ending {
                 completes: true,
                 of_message: true,
@@ -379,8 +320,7 @@ fn a_completion_and_its_progress_take_four_cycles() {
         let rates = Rates {
             entry: 1.0,
             answer: 1.0,
-            settled: 1.0,
-            takes: [1.0; 6],
+            takes: [1.0; 5],
         };
         let cycles = run(rng, &[entry; 100], &rates);
         assert!(cycles <= 410, "{cycles} cycles for 100 entries");
