@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use sim::Firmware;
 
 use super::bandwidth;
-use super::message::{self, Case, LATENCIES, Pattern};
+use super::message::{self, Case, LATENCIES, Pattern, Receive};
 use super::speed::Length;
 use super::{Point, Report};
 
@@ -48,7 +48,7 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
             pattern: Pattern::Stream,
             pairs: 1,
             bytes: BYTES,
-            posted: true,
+            receive: Receive::Posted,
             credits: CREDITS,
             // No more, since a message that waits for its credit is late without being lost.
             sends: CREDITS,

@@ -57,6 +57,9 @@ const ROUND_TRIPS: usize = 32;
 /// Memory latency that the aims name for memory near the card, and for memory across PCIe; cycles.
 pub(super) const LATENCIES: [u32; 2] = [32, 125];
 
+/// Number of a receive for all messages of its host.
+const MULTI: u64 = u64::MAX;
+
 /// Who sends to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
@@ -132,8 +135,8 @@ pub(super) struct Case {
     /// Pairs of the card that is measured, in each direction that it uses.
     pub(super) pairs: usize,
     pub(super) bytes: usize,
-    /// Whether a message finds its receive posted.
-    pub(super) posted: bool,
+    /// What a message finds.
+    pub(super) receive: Receive,
     pub(super) credits: u16,
     /// Sends of a pair that its host keeps outstanding.
     pub(super) sends: u16,
@@ -152,8 +155,11 @@ impl Case {
             // The card is asked to hold them all.
             true => usize::from(self.sends),
             // As many as the sender has, and as many again on the way.
-            false if self.posted => 2 * usize::from(self.credits),
-            false => usize::from(self.credits),
+            false => match self.receive {
+                Receive::Posted => 2 * usize::from(self.credits),
+                Receive::Unexpected => usize::from(self.credits),
+                Receive::Multi => 0,
+            },
         }
     }
 
@@ -173,14 +179,15 @@ impl Case {
     /// The ratio to that limit that is aimed at, if any is. It counts only where the credits can have so much under way.
     const fn aim(&self) -> Option<f64> {
         let several = matches!(self.pattern, Pattern::FanIn | Pattern::FanOut);
-        Some(match (self.bytes, self.posted, self.pattern) {
-            (8, true, _) if several && self.pairs == 4 && self.latency == LATENCIES[0] => 1.1,
-            (8, true, _) if several && self.pairs == 8 && self.latency == LATENCIES[1] => 1.2,
-            (8, true, Pattern::Both) => 1.5,
-            (8, false, _) => 3.0,
-            (1024, true, Pattern::Both) => 1.1,
-            (1024, true, _) => 1.05,
-            (1024, false, _) => 2.0,
+        let [near, far] = LATENCIES;
+        Some(match (self.receive, self.bytes, self.pattern) {
+            (Receive::Posted, 8, _) if several && self.pairs == 4 && self.latency == near => 1.1,
+            (Receive::Posted, 8, _) if several && self.pairs == 8 && self.latency == far => 1.2,
+            (Receive::Posted, 8, Pattern::Both) => 1.5,
+            (Receive::Unexpected, 8, _) => 3.0,
+            (Receive::Posted, 1024, Pattern::Both) => 1.1,
+            (Receive::Posted, 1024, _) => 1.05,
+            (Receive::Unexpected, 1024, _) => 2.0,
             _ => return None,
         })
     }
@@ -198,15 +205,11 @@ impl Case {
     }
 
     fn params(&self) -> [(&'static str, Value); 6] {
-        let receive = match self.posted {
-            true => "posted",
-            false => "unexpected",
-        };
         [
             ("pattern", self.pattern.name().into()),
             ("pairs", self.pairs.into()),
             ("bytes", self.bytes.into()),
-            ("receive", receive.into()),
+            ("receive", self.receive.name().into()),
             ("credits", self.credits.into()),
             ("memory_latency", self.latency.into()),
         ]
@@ -227,7 +230,7 @@ fn cases(length: Length, selection: &Selection) -> Vec<Case> {
         pattern: Pattern::Stream,
         pairs: 1,
         bytes: 8,
-        posted: true,
+        receive: Receive::Posted,
         credits,
         sends: SENDS_A_CREDIT * credits,
         latency: selection.memory_latency.unwrap_or(LATENCIES[0]),
@@ -242,7 +245,7 @@ fn cases(length: Length, selection: &Selection) -> Vec<Case> {
                     pattern,
                     pairs: selection.pairs.map_or(pattern.pairs(), usize::from),
                     bytes,
-                    posted: receive == Receive::Posted,
+                    receive,
                     ..base
                 });
             }
@@ -257,6 +260,15 @@ fn cases(length: Length, selection: &Selection) -> Vec<Case> {
                 pattern,
                 pairs: 8,
                 latency: LATENCIES[1],
+                ..base
+            });
+        }
+        for latency in LATENCIES {
+            cases.push(Case {
+                pattern: Pattern::FanIn,
+                pairs: Pattern::FanIn.pairs(),
+                receive: Receive::Multi,
+                latency,
                 ..base
             });
         }
@@ -284,7 +296,7 @@ pub fn run(
         let mut measure = || -> Result<[Point; 2]> {
             let carry = |case| carry(length.cluster(config), seed, firmware, case);
             let carried = carry(case)?;
-            let of = (case.bytes, case.posted, case.latency);
+            let of = (case.bytes, case.receive, case.latency);
             let round_trip = match round_trips.get(&of) {
                 Some(&known) => known,
                 None => {
@@ -368,12 +380,13 @@ pub(super) fn carry(
         matching.appended as f64 / arrived as f64
     });
     // Of several receivers the one that is furthest from what is to be measured.
-    let unexpected = match case.posted {
-        true => shares.fold(0.0, f64::max),
-        false => shares.fold(1.0, f64::min),
+    let finds_none = case.receive == Receive::Unexpected;
+    let unexpected = match finds_none {
+        false => shares.fold(0.0, f64::max),
+        true => shares.fold(1.0, f64::min),
     };
     ensure!(
-        case.posted || unexpected >= UNEXPECTED,
+        !finds_none || unexpected >= UNEXPECTED,
         "of the messages only {:.0} % found no receive",
         100.0 * unexpected
     );
@@ -453,9 +466,9 @@ impl Node {
         let buffers = peers.len()
             * (usize::from(sends) * case.window(true) + usize::from(receives) * case.window(false));
         // One region for all, since a small card has fewer regions than these are buffers.
-        let mut memory = match case.bytes {
+        let mut memory = match buffers * case.bytes {
             0 => Buffer::empty(),
-            bytes => pd.reg_mr(buffers * bytes, Access::ReadWrite)?.1,
+            bytes => pd.reg_mr(bytes, Access::ReadWrite)?.1,
         };
         let mut lanes = Vec::new();
         for (&pair, &(other, place)) in pairs.iter().zip(&peers) {
@@ -481,6 +494,19 @@ impl Node {
             }
         }
         let queue = endpoint.completion_queue();
+        if receives && case.receive == Receive::Multi {
+            let bytes = peers.len() * case.messages * case.bytes;
+            // It stays behind the last message too.
+            let (_, buffer) = pd.reg_mr(bytes + 8, Access::ReadWrite)?;
+            let receive = TaggedReceive {
+                source: Source::Any,
+                context: 0,
+                match_bits: 0,
+                ignore_bits: u64::MAX,
+            };
+            let refused = endpoint.post_multi_recv(MULTI, &receive, buffer, 0);
+            refused.map_err(|refused| refused.error)?;
+        }
         Ok(Self {
             host,
             case,
@@ -504,7 +530,7 @@ impl Node {
 
     /// Carries all messages.
     fn run(mut self) -> Result<(Seen, Vec<u64>)> {
-        if self.case.posted {
+        if self.case.receive == Receive::Posted {
             self.post(false)?;
         }
         self.host.all_gather(Vec::new())?;
@@ -579,7 +605,7 @@ impl Node {
             if lane.is_send != is_send {
                 continue;
             }
-            let most = match is_send || case.posted {
+            let most = match is_send || case.receive != Receive::Unexpected {
                 true => case.messages,
                 false => acknowledged.of(host.card(), lane.pair.index(), now),
             };
@@ -636,12 +662,19 @@ fn take(lanes: &mut [Lane], completion: WorkCompletion) -> Result<()> {
         kind,
         status,
         buffer,
+        pair,
         ..
     } = completion;
     ensure!(
         status == WcStatus::Success,
         "a {kind:?} completed with {status}"
     );
+    if wr_id == MULTI {
+        let mut lanes = lanes.iter_mut().filter(|lane| !lane.is_send);
+        let lane = lanes.find(|lane| Some(lane.pair) == pair);
+        lane.context("the pair of a message")?.done += 1;
+        return Ok(());
+    }
     let lane = lanes
         .get_mut(wr_id as usize)
         .context("a number that was posted")?;

@@ -30,12 +30,24 @@ pub struct Selection {
 }
 
 /// What a message finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Receive {
     /// Its receive, posted before.
     Posted,
     /// No receive: it is kept by the card, and copied when the receive is posted.
     Unexpected,
+    /// One receive for all messages of its host, which stays posted.
+    Multi,
+}
+
+impl Receive {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Posted => "posted",
+            Self::Unexpected => "unexpected",
+            Self::Multi => "multi",
+        }
+    }
 }
 
 impl Selection {
