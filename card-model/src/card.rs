@@ -79,9 +79,9 @@ pub trait Timing {
         pending
     }
 
-    /// Whether a completion can be reserved for a multi-receive that is to stay; one is free if `free`.
-    fn completion_free(&mut self, endpoint: u8, free: bool) -> bool {
-        let _ = endpoint;
+    /// Whether a completion can be reserved for the multi-receive `request`, which is to stay; one is free if `free`.
+    fn completion_free(&mut self, endpoint: u8, request: u32, free: bool) -> bool {
+        let _ = (endpoint, request);
         free
     }
 
@@ -1012,9 +1012,9 @@ impl<M: HostMemory, T: Timing> Neighbours for Around<'_, M, T> {
         self.timing.slot_fails_later()
     }
 
-    fn completion_free(&mut self, endpoint: u8) -> bool {
+    fn completion_free(&mut self, endpoint: u8, request: u32) -> bool {
         let free = self.endpoints.completion_free(endpoint);
-        self.timing.completion_free(endpoint, free)
+        self.timing.completion_free(endpoint, request, free)
     }
 
     fn list_pending(&mut self, endpoint: u8) -> bool {

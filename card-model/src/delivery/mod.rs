@@ -55,8 +55,8 @@ pub trait Neighbours {
     /// Card address that an access of a peer may begin at; none if it isn't allowed.
     fn allowed_remote(&mut self, access: &RemoteAccess) -> Option<u64>;
 
-    /// Whether one more completion can be reserved for an endpoint.
-    fn completion_free(&mut self, endpoint: u8) -> bool;
+    /// Whether one more completion can be reserved for an endpoint, for its multi-receive `request`.
+    fn completion_free(&mut self, endpoint: u8, request: u32) -> bool;
 
     /// Whether the list ring of an endpoint has an entry that Delivery hasn't been given.
     fn list_pending(&mut self, endpoint: u8) -> bool;
@@ -369,7 +369,7 @@ impl Delivery {
         let goes_on = self.broken != Break::MultiEndsByError || status == Status::Success;
         let stays = receive.multi && goes_on && length >= receive.min_free.max(1);
         let endpoint = receive.endpoint;
-        if !stays || !around.completion_free(endpoint) {
+        if !stays || !around.completion_free(endpoint, receive.request) {
             return None;
         }
         around.put(Output::Reserve { endpoint });
@@ -410,7 +410,8 @@ impl Delivery {
         });
         let endpoint = receive.endpoint;
         around.put(Output::Complete { endpoint, entry });
-        if self.broken == Break::CompletesTwice && around.completion_free(endpoint) {
+        if self.broken == Break::CompletesTwice && around.completion_free(endpoint, receive.request)
+        {
             around.put(Output::Reserve { endpoint });
             around.put(Output::Complete { endpoint, entry });
         }

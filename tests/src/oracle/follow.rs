@@ -340,10 +340,10 @@ impl Gates {
         next.is_some_and(|(_, command, ..)| !command.append)
     }
 
-    /// The next completion of Delivery for an endpoint. One that wakes a receive may come later than what entered behind its cause.
-    fn next_delivered(&self, endpoint: usize) -> Option<&Completion> {
+    /// The next completion of a request of a list ring.
+    fn next_delivered(&self, endpoint: usize, request: u32) -> Option<&Completion> {
         let mut all = self.delivered[endpoint].iter();
-        all.find(|entry| entry.status != Status::ListFull.code())
+        all.find(|entry| entry.request == request)
     }
 }
 
@@ -418,13 +418,13 @@ impl Timing for Gates {
     }
 
     /// A multi-receive stayed exactly if its completion says so. It has to if the queue can't have been full.
-    fn completion_free(&mut self, endpoint: u8, _: bool) -> bool {
+    fn completion_free(&mut self, endpoint: u8, request: u32, _: bool) -> bool {
         let at = usize::from(endpoint);
         let known = |&mut (cycle, _): &mut (u64, usize)| cycle + RELEASE_CYCLES <= self.last.0;
         while let Some((_, of)) = self.releasing.pop_front_if(known) {
             self.released[of] += 1;
         }
-        let next = self.next_delivered(at);
+        let next = self.next_delivered(at, request);
         let stays = next.is_some_and(|entry| entry.flags & COMPLETION_MORE != 0);
         let owner = self.owners[at];
         let queue = &self.told[owner];

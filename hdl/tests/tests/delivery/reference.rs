@@ -180,7 +180,7 @@ impl Neighbours for Wanted {
         self.regions.allowed_remote(question)
     }
 
-    fn completion_free(&mut self, endpoint: u8) -> bool {
+    fn completion_free(&mut self, endpoint: u8, _: u32) -> bool {
         let free = self.free[usize::from(endpoint)];
         self.seen.ended_early += u32::from(!free);
         free
