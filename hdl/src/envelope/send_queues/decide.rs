@@ -79,5 +79,14 @@ impl SendQueues {
             self.cleared.d.next = self.clearing.q.val() == self.last_pair.val();
         }
         self.turns.output.ready.next = self.deciding.q.val() == Step::Turn;
+
+        store!(
+            self.scheduled_pairs.write,
+            self.sources.write.enable.val(),
+            self.sources.write.address.val(),
+            self.sources.write.data.val().queued
+        );
+        self.scheduled_pairs.read_address.next = self.scheduled_pair.val();
+        self.scheduled.next = self.scheduled_pairs.read_data.val();
     }
 }

@@ -68,7 +68,7 @@ use walk::{Ended, Walk, Walker};
 
 use crate::config::{Config, JOBS};
 use crate::prelude::*;
-use crate::prim::{BlockRam, Fifo, InOrder};
+use crate::prim::{BlockRam, Fifo, InOrder, Ram};
 use crate::types::{
     Answered, Claim, Claimed, Completion, ControlRequest, Fault, FetchedSend, Mark, PairReport,
     PairSetup, Progress, Segments, SendJob, SendRequest, WriteCompletion,
@@ -187,10 +187,17 @@ pub struct SendQueues {
     pub monitor_source_returned: Signal<Out, Bits<32>>,
     /// A put or a get has taken a number, which needs no credit.
     pub monitor_source_put: Signal<Out, Bit>,
+    /// A pair that is asked about.
+    pub scheduled_pair: Signal<In, Bits<16>>,
+    /// One cycle later: its turn comes. A frame of it will follow, unless it has ended.
+    pub scheduled: Signal<Out, Bit>,
 
     // The pairs, and what is done to one of them.
     #[is(BlockRam::new(config.pairs))]
     sources: BlockRam<Source>,
+    /// Of each pair, that it is in the queue of turns: what its word says, for others to read.
+    #[is(Ram::new(config.pairs))]
+    scheduled_pairs: Ram<Bit>,
     cleared: Reg<Bit>,
     clearing: Reg<Bits<16>>,
     reading: Reg<Step>,

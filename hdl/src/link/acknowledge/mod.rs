@@ -3,8 +3,8 @@
 //!
 //! The numbers are running numbers, and every frame of the pair carries them, so nothing is lost with a frame that is. A pair whose
 //! numbers have changed stands in the queue of turns. In its turn they are compared with those that its last frame carried: if a frame of
-//! its own messages has carried them meanwhile, the turn passes; if such a frame is about to, or the wire is wanted by another
-//! message, the turn waits; otherwise they go alone, in a control frame. A pair also gets a turn to answer its peer, and to ask it.
+//! its own messages has carried them meanwhile, the turn passes; if such a frame is about to, since a message of the pair has its turn coming or is in Gather,
+//! or the wire is wanted by another message, the turn waits; otherwise they go alone, in a control frame. A pair also gets a turn to answer its peer, and to ask it.
 //!
 //! ```text
 //!                  ┌──────────────────┐  pair   ┌───────┐          ┌──────┐
@@ -132,7 +132,7 @@ pub struct Acknowledge {
     pub lookup_failed: Signal<Out, Bit>,
     /// A pair whose turn comes.
     pub gathered_pair: Signal<Out, Bits<16>>,
-    /// One cycle later: a message of it waits for its frame.
+    /// One cycle later: a message of it waits for its turn, or for its frame.
     pub gathered: Signal<In, Bit>,
     /// A message of some pair waits for the wire.
     pub wire_busy: Signal<In, Bit>,

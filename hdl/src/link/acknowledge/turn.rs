@@ -1,6 +1,6 @@
 //! A pair's turn: whether its numbers go alone, wait for a frame of its own messages, or have gone already; and the offer of the frame.
 //!
-//! Numbers wait while a message of the pair waits for its frame, or any message for the wire, until as many credits wait with them
+//! Numbers wait while a message of the pair waits for its turn or its frame, or any message for the wire, until as many credits wait with them
 //! as the pair's setup says, or its `acknowledge_delay` has passed.
 
 use super::{Acknowledge, Step};
