@@ -8,8 +8,11 @@
 //! The sends of a pair are one queue, from number `acknowledged` on: first those that have left, then those that are given, then those that wait. It holds as
 //! many as the pair has descriptors. Always `acknowledged ≤ safe ≤ left ≤ taken` and `returned ≤ safe`; a message is given
 //! only while `taken < returned + granted` and `taken < acknowledged + 16`. A pair goes back to the first send that isn't
-//! acknowledged when its peer misses one, and when nothing is acknowledged for its time-out: the sends that have left are
-//! given again, in order and with their numbers, before any other.
+//! acknowledged when its peer misses one: the sends that have left are given again, in order and with their numbers, before any other. When nothing is
+//! acknowledged for its time-out, it gives the last that has left again, and that alone: a peer that misses one in front of it says so.
+//!
+//! If the peer takes what was in front of that one by itself, it was slow, and the pair waits twice as long from then on; half as long, if what was given again is the first thing
+//! that it acknowledges; and as long as ever when it has reported a gap.
 //!
 //! A put stands in the same queue. It takes no credit: it is given while fewer than [`MAX_UNACKNOWLEDGED`] of the pair's sends are unacknowledged. Its number counts among
 //! the credits used until the peer returns it, which it does when it has written the put: so a message behind puts that are on their way may wait for them.
@@ -123,6 +126,10 @@ struct Source {
     repeats: usize,
     /// Times that it has gone back or asked since it heard of something.
     tries: u8,
+    /// At a time-out it has given only the last that has left again, or is about to, and has heard of nothing since.
+    probed: bool,
+    /// Log2 of how many times its time-out it waits first for what isn't safe at its peer.
+    learned: u8,
     taken: u32,
     acknowledged: u32,
     /// Sends that are safe at the peer: those behind `acknowledged` stand behind a get without an answer.
@@ -257,7 +264,12 @@ impl Source {
 
     /// Time for which it waits now, if not for ever.
     fn patience(&self) -> Option<u64> {
-        let timeout = |log2: u8| 1_u64 << (log2 + self.tries.min(DOUBLINGS));
+        let learned = if self.left == self.safe {
+            0
+        } else {
+            self.learned
+        };
+        let timeout = |log2: u8| 1_u64 << (log2 + (self.tries + learned).min(DOUBLINGS));
         (self.timeout_log2 != 0).then(|| timeout(self.timeout_log2))
     }
 
@@ -564,6 +576,22 @@ impl Sends {
         }
     }
 
+    /// Log2 of how many times its time-out the pair waits first for what isn't safe at its peer.
+    pub fn learned(&self, pair: u16) -> u8 {
+        self.get(pair).map_or(0, |source| source.learned)
+    }
+
+    /// It is this one that the pair gives again at its time-out: when it was over, the pair didn't know of all that had left.
+    pub fn probes(&mut self, pair: u16, number: u32) {
+        if let Some(source) = self.pairs.get_mut(usize::from(pair)) {
+            let behind = source.left.wrapping_sub(number);
+            let on_their_way = source.left.wrapping_sub(source.safe);
+            if source.probed && source.turn != source.taken && behind <= on_their_way {
+                source.turn = number;
+            }
+        }
+    }
+
     /// Whether some that it has would be given again, had the peer not got them.
     pub fn passes_over(&self, pair: u16) -> bool {
         self.get(pair)
@@ -586,6 +614,9 @@ impl Sends {
         let posted = *source.sends.get(source.at(sequence))?;
         source.turn = sequence.wrapping_add(1);
         if sequence != source.taken {
+            if source.probed {
+                source.turn = source.taken;
+            }
             return self.again(pair, sequence);
         }
         source.taken = source.turn;
@@ -802,10 +833,18 @@ impl Sends {
         if safe != source.safe || asked {
             source.tries = 0;
         }
+        let (hears_more, probed) = (safe != source.safe, source.probed);
         source.safe = safe;
         source.returned = returned;
         let mut outputs = self.end_sent(number, now);
-        let source = &self.pairs[usize::from(number)];
+        let source = &mut self.pairs[usize::from(number)];
+        if hears_more && probed {
+            (source.probed, source.turn) = (false, source.taken);
+            source.learned = match source.left != source.safe {
+                true => (source.learned + 1).min(DOUBLINGS),
+                false => source.learned.saturating_sub(1),
+            };
+        }
         let reason = match (progress.ask, progress.misses) {
             (_, true) => Some(Reason::Gap),
             (true, false) => Some(Reason::Answer),
@@ -815,8 +854,10 @@ impl Sends {
             pair: number,
             reason,
         }));
-        // A round that is under way gives the missing one again.
-        if progress.gap && source.may_go_on() && source.left != source.safe {
+        // A round that is under way gives the missing one again, unless it is of the last alone.
+        let may_go_back = source.may_go_on() || probed;
+        if progress.gap && may_go_back && source.left != source.safe {
+            source.learned = 0;
             outputs.extend(self.go_back(number, now));
         }
         outputs
@@ -830,7 +871,25 @@ impl Sends {
             && source.left != source.safe
         {
             source.turn = source.safe;
-            source.for_answers = false;
+            (source.probed, source.for_answers) = (false, false);
+        }
+        fails
+    }
+
+    /// A time-out is over, and the peer hasn't said that it has what has left: the last of it is given again; all, if the pair hasn't given all again for a gap. Or the
+    /// pair fails, as when it goes back.
+    pub fn probe(&mut self, pair: u16, now: u64) -> Option<Output> {
+        let is_back = |source: &Source| !source.may_go_on() && !source.probed;
+        if self.get(pair).is_some_and(is_back) {
+            return self.go_back(pair, now);
+        }
+        let fails = self.try_again(pair, now);
+        if fails.is_none()
+            && let Some(source) = self.pairs.get_mut(usize::from(pair))
+            && source.left != source.safe
+        {
+            source.turn = source.left.wrapping_sub(1);
+            (source.probed, source.for_answers) = (true, false);
         }
         fails
     }
@@ -859,7 +918,7 @@ impl Sends {
             && let Some(source) = self.pairs.get_mut(usize::from(pair))
         {
             source.turn = source.acknowledged;
-            source.for_answers = true;
+            (source.probed, source.for_answers) = (false, true);
             source.asked_again = source.asked_again.saturating_add(1);
             (source.quiet, source.overtaken) = (0, false);
         }
@@ -893,7 +952,7 @@ impl Sends {
             match source.awaits(self.broken) {
                 Some(Awaits::Acknowledgement) => {
                     outputs.push(count(timeout));
-                    outputs.extend(self.go_back(pair, now));
+                    outputs.extend(self.probe(pair, now));
                 }
                 Some(Awaits::Answers) if source.is_due(self.broken) => {
                     outputs.extend([timeout, ask].map(count));
@@ -964,6 +1023,7 @@ impl Sends {
         if let Some(source) = source.filter(|source| source.connected) {
             source.timeout_log2 = setup.timeout_log2;
             source.retry_limit = setup.retry_limit;
+            source.learned = 0;
         }
     }
 

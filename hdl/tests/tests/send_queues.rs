@@ -201,11 +201,18 @@ struct Pair {
     refused_now: usize,
     /// Credits taken, as the block last showed them.
     shown: u32,
+    /// When it learned, not all that had left was known to the block.
+    learned_unsure: bool,
 }
 
 impl Pair {
     fn is_sound(&self) -> bool {
         self.open && !self.failed && !self.failing
+    }
+
+    /// The answer of a job has come that the block may not have worked in, since completions wait.
+    fn is_unsure(&self, cycle: u64) -> bool {
+        self.answered.is_some_and(|at| at + 100 > cycle)
     }
 
     /// It goes by these times from now on; one that is failing has gone by those before.
@@ -509,6 +516,7 @@ impl Model {
             self.sends.hears_life(pair as u16);
             self.pairs[pair].doubts += tries;
         }
+        self.pairs[pair].learned_unsure |= unsure;
         if self.moved(pair) != before {
             self.pairs[pair].since = cycle;
             self.pairs[pair].doubts = 0;
@@ -580,12 +588,38 @@ impl Model {
         self.forget_unreadable(pair);
     }
 
-    /// A pair goes back since nothing was acknowledged.
+    /// A pair goes back since nothing was acknowledged while it gave again what had left.
     fn go_back(&mut self, pair: usize, cycle: u64) {
         let fails = self.sends.go_back(pair as u16, cycle);
         assert_eq!(fails, None, "pair {pair} goes back once too often");
         self.pairs[pair].since = cycle;
         self.pairs[pair].back = true;
+    }
+
+    /// It goes back to the last that has left, since nothing was acknowledged.
+    fn probe(&mut self, pair: usize, cycle: u64) {
+        let fails = self.sends.probe(pair as u16, cycle);
+        assert_eq!(fails, None, "pair {pair} goes back once too often");
+        self.pairs[pair].since = cycle;
+        self.pairs[pair].back = true;
+    }
+
+    /// For how long a pair waits now at least, and at most; 0 for ever.
+    fn patience(&self, pair: usize, cycle: u64) -> (u64, u64) {
+        let patience = self.sends.patience(pair as u16);
+        let p = &self.pairs[pair];
+        let unsure = p.learned_unsure || p.is_unsure(cycle);
+        let tries = self.sends.tries(pair as u16).min(DOUBLINGS);
+        // Of time-outs that may have been its own it isn't known how often it has waited for longer.
+        let most = p.doubts > 0 || unsure;
+        (
+            if unsure { p.timeout << tries } else { patience },
+            if most {
+                p.timeout << DOUBLINGS
+            } else {
+                patience
+            },
+        )
     }
 
     /// It asks for answers again since none came for long.
@@ -670,7 +704,7 @@ impl Model {
 
     /// The peer of a pair is silent, or its wire takes nothing.
     fn is_late(&self, pair: usize, cycle: u64) -> bool {
-        let timeout = self.sends.patience(pair as u16);
+        let (timeout, _) = self.patience(pair, cycle);
         let p = &self.pairs[pair];
         let since = match self.is_on_its_way(pair) {
             true => Some(p.since),
@@ -949,6 +983,8 @@ fn traffic(
     let mut marking = false;
     // The pair that was counted as one that asks, until its question is on offer.
     let mut counted_ask: Option<usize> = None;
+    // The pair whose time-out was over in the last cycle, and that gives the last that has left again, or fails.
+    let mut probing: Option<usize> = None;
     let mut send: Option<Send> = None;
     let mut requests = 0;
     let (mut released, mut invalid) = (0, 0);
@@ -1184,9 +1220,22 @@ fn traffic(
         bench.set("mark_ready", rng.random_bool(willing));
         bench.eval();
 
+        if let Some(pair) = probing.take() {
+            let [fails, _] = unpack(&bench.get_wide::<1>("fault_request"), [16, 8]);
+            match bench.is("fault_request_valid") && fails as usize == pair {
+                true => model.pairs[pair].doubts += 1,
+                false => model.probe(pair, cycle - 1),
+            }
+        }
         if bench.is("job_valid") {
             let words = bench.get_wide::<11>("job");
             let [pair] = unpack(&words, [16]);
+            let again = words[9] >> 62 & 1 != 0;
+            if again {
+                // Which was the last that had left, the block knows: answers of jobs may wait to be worked in for as long as completions do.
+                let number = (words[9] >> 63 | words[10] << 1) as u32;
+                model.sends.probes(pair as u16, number);
+            }
             assert!(model.jobs.len() < most, "a job without room, cycle {cycle}");
             let (send, job) = model.give(pair as usize);
             // Of a send that hasn't been sent, the number isn't looked at.
@@ -1240,7 +1289,7 @@ fn traffic(
             // One that could send before, and has its turn still to lose, is counted too.
             let waits = |pair: usize| {
                 let waiting = model.sends.waiting(pair as u16).count() > 0;
-                let patience = model.sends.patience(pair as u16);
+                let (patience, _) = model.patience(pair, cycle);
                 let pair = &model.pairs[pair];
                 let late = cycle + 6 + u64::from(SCAN_CYCLES) >= pair.since + patience;
                 pair.is_sound() && patience != 0 && waiting && pair.given == 0 && late
@@ -1249,16 +1298,18 @@ fn traffic(
                 late.contains(&counted) || waits(counted),
                 "pair {counted} isn't late in cycle {cycle}"
             );
-            let pair = bench.get("dropped") as usize;
             let ends =
-                model.ending == Some(pair) || fault.is_some_and(|(failed, _)| failed == pair);
-            let goes_back = bench.is("dropped_valid") && late.contains(&pair);
-            if goes_back && model.is_on_its_way(pair) {
+                model.ending == Some(counted) || fault.is_some_and(|(failed, _)| failed == counted);
+            let drops = bench.is("dropped_valid") && bench.get("dropped") as usize == counted;
+            let asks = bench.is("count_asks");
+            let goes_back = (drops || !asks) && late.contains(&counted);
+            if goes_back && model.is_on_its_way(counted) {
                 // One that is about to end is dropped in any case.
-                match bench.is("count_asks") {
+                match (drops, asks) {
                     _ if ends => {}
-                    true => model.ask_for_answers(pair, cycle),
-                    false => model.go_back(pair, cycle),
+                    (true, true) => model.ask_for_answers(counted, cycle),
+                    (true, false) => model.go_back(counted, cycle),
+                    (false, _) => probing = Some(counted),
                 }
             } else {
                 // It has nothing on its way, or fails now. The one that is counted has tried once more also if it only has its turn still to lose.
@@ -1274,6 +1325,12 @@ fn traffic(
         }
         if bench.is("sends_ready") {
             let taken = send.take().expect("only what is offered is taken");
+            // A pair that may have a put gets into the queue of turns, and waits anew if that comes to nothing.
+            if let Some(pair) = model.pairs.get_mut(usize::from(taken.pair))
+                && pair.remote
+            {
+                pair.dry = None;
+            }
             model.accept(taken);
         }
         if bench.is("given_up_valid") {
@@ -1379,7 +1436,7 @@ fn traffic(
             // It is told who asks in the next cycle; here it must be possible at all.
             let dry = (0..model.pairs.len()).filter(|p| {
                 let since = model.pairs[*p].since;
-                let patience = model.sends.patience(*p as u16);
+                let (patience, _) = model.patience(*p, cycle);
                 (model.is_dry(*p) || model.is_owed(*p, cycle))
                     && patience != 0
                     && cycle + 4 + u64::from(SCAN_CYCLES) >= since + patience
@@ -1484,6 +1541,7 @@ fn traffic(
                     if model.pairs[index].open {
                         model.pairs[index].set_times(&setup);
                         model.pairs[index].timed = cycle;
+                        model.pairs[index].learned_unsure = false;
                     }
                 }
                 _ => assert_eq!(result, 0),
@@ -1502,19 +1560,13 @@ fn traffic(
                 .any(|send| remote.contains(&send.opcode));
             let any_waits = model.is_waiting(index);
             let (dry, may_send) = (model.is_dry(index), model.sends.has_turn(index as u16));
-            // Of time-outs that may have been its own it isn't known how often it has waited for longer.
-            let patience = model.sends.patience(index as u16);
+            let (_, patience) = model.patience(index, cycle);
             let pair = &mut model.pairs[index];
             if !may_send {
                 // It loses its place, also between two jobs of others: a cancel has left it a message without credit in front.
                 pair.passed = 0;
             }
             let timeout = pair.timeout;
-            let patience = if pair.doubts > 0 {
-                timeout << DOUBLINGS
-            } else {
-                patience
-            };
             let silent = pair.is_sound() && on_its_way && timeout != 0;
             // What waits by other times than before is late at once, but not before.
             let bound = pair.since.max(pair.timed) + patience + scan + 900;
@@ -1797,15 +1849,33 @@ struct Owed {
     cycle: u64,
     timeout: u64,
     scan: u64,
+    setup: PairSetup,
+}
+
+/// A message of nothing, on this pair of the first endpoint.
+fn message_of(any: &Send, pair: u16, request: u32) -> Send {
+    Send {
+        endpoint: 0,
+        pair,
+        length: 0,
+        segments: Segments::default(),
+        inline: None,
+        ready: false,
+        put: false,
+        get: false,
+        request,
+        target: None,
+        ..*any
+    }
 }
 
 impl Owed {
-    /// Every get goes beside a message that the peer has refused, or a put.
-    fn new(size: &Size, rng: &mut ChaCha8Rng, retry_limit: u8) -> Self {
+    /// The pair has sent nothing. Its time-out is of two rounds of the scan at least.
+    fn connected(size: &Size, retry_limit: u8, timeout_log2: u8) -> Self {
         let mut bench = Bench::open(&size.model);
         let pair = size.pairs[0] as u16;
         let scan = scan_round(size.config.pairs as u32);
-        let timeout_log2 = scan.ilog2() as u8 + 1;
+        let timeout_log2 = timeout_log2.max(scan.ilog2() as u8 + 1);
         let setup = PairSetup {
             remote_credits: 16,
             sends_log2: 5,
@@ -1816,34 +1886,41 @@ impl Owed {
         connect(&mut bench, pair, &setup);
         bench.set("mark_ready", true);
         bench.set("fault_request_ready", true);
-        let mut owed = Self {
+        Self {
             bench,
             pair,
             gets: [0, 2, 3],
             cycle: 0,
             timeout: 1 << timeout_log2,
             scan,
-        };
+            setup,
+        }
+    }
+
+    /// Every get goes beside a message that the peer has refused, or a put.
+    fn new(size: &Size, rng: &mut ChaCha8Rng, retry_limit: u8) -> Self {
+        let mut owed = Self::connected(size, retry_limit, 0);
         let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
         let any = random_send(size, rng, &pairs, 0, (0.0, 0.0));
         for request in 0..5 {
             let send = Send {
-                endpoint: 0,
-                pair,
-                length: 0,
-                segments: Segments::default(),
-                inline: None,
-                ready: false,
                 put: request == 1,
                 get: owed.gets.contains(&request),
-                request,
-                target: None,
-                ..any
+                ..message_of(&any, owed.pair, request)
             };
             owed.offer("sends", &send.words());
         }
         owed.offer("progress", &owed.is_there());
         owed
+    }
+
+    /// The pair gets the times that it has.
+    fn sets_times(&mut self) {
+        let words = self.setup.to_words();
+        set_control(&mut self.bench, Operation::PairTimes, self.pair, &words);
+        self.bench.set("control_valid", true);
+        while !self.step("control_ready").0 {}
+        self.bench.set("control_valid", false);
     }
 
     /// The peer has all.
@@ -1872,15 +1949,14 @@ impl Owed {
         (taken, seen)
     }
 
-    /// Offers this until it is taken, and lets some cycles pass.
-    fn offer(&mut self, pin: &str, words: &[u64]) {
+    /// Offers this until it is taken, and lets some cycles pass. What was seen in these.
+    fn offer(&mut self, pin: &str, words: &[u64]) -> Vec<Seen> {
         self.bench.set_wide(pin, words);
         self.bench.set(&format!("{pin}_valid"), true);
         while !self.step(&format!("{pin}_ready")).0 {}
         self.bench.set(&format!("{pin}_valid"), false);
-        for _ in 0..20 {
-            self.step("job_valid");
-        }
+        let seen = (0..20).filter_map(|_| self.step("job_valid").1);
+        seen.collect()
     }
 
     /// The answer of a get comes.
@@ -1943,6 +2019,115 @@ fn owed_answers(size: &Size, rng: &mut ChaCha8Rng) {
     owed.expect(&[third]);
     owed.is_patient(ANSWER_TIMEOUTS - 1);
     owed.expect(&[Seen::Fails]);
+}
+
+/// A block, one of whose pairs has sent messages to a peer that loses none of them.
+struct Slow {
+    owed: Owed,
+    /// Messages posted, and safe at the peer.
+    posted: u32,
+    safe: u32,
+    any: Send,
+}
+
+impl Slow {
+    /// Eight messages are on their way.
+    fn new(size: &Size, rng: &mut ChaCha8Rng, retry_limit: u8) -> Self {
+        let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
+        let mut slow = Self {
+            owed: Owed::connected(size, retry_limit, 12),
+            posted: 0,
+            safe: 0,
+            any: random_send(size, rng, &pairs, 0, (0.0, 0.0)),
+        };
+        slow.post(8);
+        slow
+    }
+
+    fn post(&mut self, messages: u32) {
+        for _ in 0..messages {
+            let send = message_of(&self.any, self.owed.pair, self.posted);
+            self.owed.offer("sends", &send.words());
+            self.posted += 1;
+        }
+    }
+
+    /// The peer says that so many more are safe, and maybe that it misses the next. What the pair does at once.
+    fn tells(&mut self, more: u32, gap: bool) -> Vec<Seen> {
+        self.safe += more;
+        let safe = u64::from(self.safe);
+        let fields = [
+            (self.owed.pair.into(), 16),
+            (safe, 32),
+            (safe, 32),
+            (0, 1),
+            (gap.into(), 1),
+            (0, 17),
+        ];
+        self.owed.offer("progress", &pack(&fields))
+    }
+
+    /// What the pair does in so many tenths of its time-out.
+    fn waits(&mut self, tenths: u64) -> Vec<Seen> {
+        let steps = 0..self.owed.timeout * tenths / 10;
+        steps
+            .filter_map(|_| self.owed.step("job_valid").1)
+            .collect()
+    }
+
+    /// The peer takes half of the messages after nearly four time-outs each time, until the pair waits for so long.
+    fn is_learned(mut self) -> Self {
+        assert_eq!(self.waits(37), [Seen::Again(7), Seen::Again(7)]);
+        self.tells(4, false);
+        self.post(4);
+        assert_eq!(self.waits(37), [Seen::Again(11)]);
+        self.tells(4, false);
+        self.post(4);
+        self
+    }
+
+    /// Nothing is on its way but one message. It is given again when its time-out has been over so often, and the peer has it then.
+    fn one_more_after(&mut self, timeouts: u64) {
+        self.tells(self.posted - self.safe, false);
+        self.post(1);
+        assert_eq!(self.waits(10 * timeouts - 1), [], "too early");
+        assert_eq!(self.waits(7), [Seen::Again(self.posted - 1)]);
+        self.tells(1, false);
+    }
+}
+
+/// A peer that is slow and loses nothing is given three messages once more, the last each time, and no more for as long as it is no slower.
+fn slow_peer(size: &Size, rng: &mut ChaCha8Rng) {
+    let mut slow = Slow::new(size, rng, 2).is_learned();
+    for _ in 0..4 {
+        assert_eq!(slow.waits(37), []);
+        slow.tells(4, false);
+        slow.post(4);
+    }
+    // What was given again is acknowledged with all else: that may have been needed, each time.
+    slow.one_more_after(4);
+    slow.one_more_after(2);
+    slow.one_more_after(1);
+    slow.one_more_after(1);
+
+    // It misses something: all is given again from there on, and what was learned was wrong.
+    let mut slow = Slow::new(size, rng, 2).is_learned();
+    let mut again = slow.tells(0, true);
+    again.extend(slow.waits(1));
+    let all: Vec<_> = (slow.safe..slow.posted).map(Seen::Again).collect();
+    assert_eq!(again, all);
+    slow.one_more_after(1);
+
+    // Other times are a beginning.
+    let mut slow = Slow::new(size, rng, 2).is_learned();
+    slow.owed.sets_times();
+    slow.one_more_after(1);
+
+    // One that says nothing more is failed after four time-outs for each try.
+    let mut slow = Slow::new(size, rng, 2).is_learned();
+    let last = Seen::Again(slow.posted - 1);
+    assert_eq!(slow.waits(119), [last, last]);
+    assert_eq!(slow.waits(8).first(), Some(&Seen::Fails));
 }
 
 /// A put comes while what the peer says waits for a message that is read again, so that its turn comes in vain. It goes when that has been read, though the peer
@@ -2080,6 +2265,11 @@ fn a_silent_peer_is_declared_after_its_time_outs_and_one_scan() {
 }
 
 #[test]
+fn a_peer_that_is_slow_and_loses_nothing_is_given_little_again() {
+    for_sizes("send_queues", 1, slow_peer);
+}
+
+#[test]
 fn a_peer_that_owes_answers_is_asked_whether_it_is_there_and_rarely_for_the_answers() {
     for_sizes("send_queues", 1, owed_answers);
 }
@@ -2114,6 +2304,7 @@ fn a_block_that_is_broken_is_noticed() {
         put_behind_waiting_progress(&size, rng);
         silence(&size, rng);
         owed_answers(&size, rng);
+        slow_peer(&size, rng);
         traffic(&size, rng, 10_000, Break::None).for_each(drop);
     });
 }
@@ -2129,6 +2320,7 @@ fn most_mutants_are_noticed() {
         put_behind_waiting_progress(&size, rng);
         silence(&size, rng);
         owed_answers(&size, rng);
+        slow_peer(&size, rng);
         traffic(&size, rng, 10_000, Break::None).for_each(drop);
     });
 }

@@ -160,11 +160,35 @@ pub fn send_queues() -> Vec<Break> {
         // A pair goes back for ever.
         Break::new("never_gives_up").force::<SendQueues>("gives_up", "false"),
         // It waits as long each time.
-        Break::new("never_waits_longer").force::<SendQueues>("patience", "quiet_for"),
+        Break::new("never_waits_longer").force::<SendQueues>("patience", "timeouts_over"),
+        // At a time-out all is given again that has left: a peer that is slow gets it all once more.
+        Break::new("silence_is_a_gap").force::<SendQueues>("probes", "false"),
+        // A pair whose peer is slow goes back as early the next time,
+        Break::new("never_learns").force::<SendQueues>("learns", "false"),
+        // waits for longer ever after,
+        Break::new("never_forgets").force::<SendQueues>("forgets", "false"),
+        // even if its peer misses something,
+        Break::new("gap_teaches_nothing").force_if::<SendQueues>(
+            "source_next.learned",
+            "source.q.learned",
+            "hears_gap",
+        ),
+        // or it is given other times.
+        Break::new("times_teach_nothing").force_if::<SendQueues>(
+            "source_next.learned",
+            "source.q.learned",
+            "is_times & (deciding.q == Step::Control)",
+        ),
+        // A report of a gap means nothing while the last that has left is given again.
+        Break::new("gap_unheard_in_silence").force_if::<SendQueues>(
+            "hears_gap",
+            "false",
+            "weighed.q.goes_back",
+        ),
         // A wait begins when the scan has looked, and is over when it has passed again.
         Break::new("waits_a_scan_more").force::<SendQueues>("last_tick", "now.q"),
         // Whatever time-out a pair has, it has that of another.
-        Break::new("one_timeout_for_all").force::<SendQueues>("timeouts_over", "patience >> 11"),
+        Break::new("one_timeout_for_all").force::<SendQueues>("timeouts_over", "quiet_for >> 11"),
         // The times of a pair don't change.
         Break::new("timeout_kept").force_if::<SendQueues>(
             "setup_timeout",

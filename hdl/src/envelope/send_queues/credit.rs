@@ -39,7 +39,7 @@ const _: () = assert!(
     "widths below"
 );
 
-/// What is known of a pair: 374 bits, and eleven block memories side by side have 396.
+/// What is known of a pair: 377 bits, and eleven block memories side by side have 396.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub(super) struct Source {
     pub connected: Bit,
@@ -73,6 +73,10 @@ pub(super) struct Source {
     pub retry_limit: Bits<4>,
     /// Times that it has gone back, or asked, since it heard of something.
     pub tries: Bits<4>,
+    /// At a time-out it has given only the last that has left again, or is about to, and has heard of nothing since.
+    pub probed: Bit,
+    /// Log2 of how many times its time-out it waits first for what isn't safe: going back at the time-out had been in vain.
+    pub learned: Bits<2>,
     /// Credits taken.
     pub taken: Bits<32>,
     /// Sends that have ended.
@@ -114,6 +118,8 @@ pub(super) struct Weighed {
     pub late: Bit,
     pub silent: Bit,
     pub asks: Bit,
+    /// Number of the last send that has left.
+    pub latest: Bits<32>,
     /// The peer has all that has left, and owes answers; and these are to be asked for again.
     pub owes_answers: Bit,
     pub asks_again: Bit,

@@ -321,6 +321,10 @@ pub struct SendQueues {
     patience: Signal<Local, Bits<32>>,
     timeouts_over: Signal<Local, Bits<32>>,
     doublings: Signal<Local, Bits<2>>,
+    doublings_learned: Signal<Local, Bits<2>>,
+    is_learned: Signal<Local, Bit>,
+    behind_latest: Signal<Local, Bits<8>>,
+    latest: Signal<Local, Bits<32>>,
     last_try: Signal<Local, Bit>,
     is_unreadable: Signal<Local, Bit>,
     /// The pair goes back over what has left.
@@ -337,6 +341,12 @@ pub struct SendQueues {
     heard: Signal<Local, Bit>,
     tells_gap: Signal<Local, Bit>,
     hears_gap: Signal<Local, Bit>,
+    /// Behind what the peer says is safe others have left. So it has taken what is in front of the one that was given again: that was in vain.
+    some_stay: Signal<Local, Bit>,
+    answers_probe: Signal<Local, Bit>,
+    learns: Signal<Local, Bit>,
+    forgets: Signal<Local, Bit>,
+    probes: Signal<Local, Bit>,
     tries: Signal<Local, Bits<4>>,
     gives_up: Signal<Local, Bit>,
     tries_again: Signal<Local, Bit>,

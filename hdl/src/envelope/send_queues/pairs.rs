@@ -93,6 +93,7 @@ impl SendQueues {
                 self.write.next = self.source.q.val().connected & self.weighed.q.val().in_range;
                 self.source_next.next.timeout_log2 = self.setup_timeout.val();
                 self.source_next.next.retry_limit = self.setup_retries.val();
+                self.source_next.next.learned = 0.into();
             } else if self.weighed.q.val().in_range & self.has_given.val() {
                 self.dropped.valid.next = true;
                 self.dropped.data.next = self.pair.q.val();

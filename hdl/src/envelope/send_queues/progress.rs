@@ -16,6 +16,8 @@ impl SendQueues {
         self.answers.next = self.progress.data.val().ask;
         self.tells_gap.next = self.progress.data.val().misses;
         self.hears_gap.next = false;
+        self.some_stay.next = false;
+        self.answers_probe.next = false;
         if (self.deciding.q.val() == Step::Progress) & !self.heard.val() {
             // A send whose payload is being read again doesn't end.
             self.progress_waits.d.next = true;
@@ -47,10 +49,13 @@ impl SendQueues {
                     & self.source.q.val().count.any())
                     | self.weighed.q.val().goes_back)
                     & !self.source.q.val().queued;
-                // A round that is under way gives the missing one again.
+                self.some_stay.next = self.weighed.q.val().safe != self.weighed.q.val().sent;
+                // A round that is under way gives the missing one again, unless it is of the last alone.
                 self.hears_gap.next = self.progress.data.val().gap
-                    & !self.weighed.q.val().goes_back
-                    & (self.weighed.q.val().safe != self.weighed.q.val().sent);
+                    & (!self.weighed.q.val().goes_back | self.source.q.val().probed)
+                    & self.some_stay.val();
+                self.answers_probe.next =
+                    self.source.q.val().probed & self.weighed.q.val().hears_more;
                 if self.weighed.q.val().hears_more | self.weighed.q.val().asks {
                     self.source_next.next.tries = 0.into();
                 }

@@ -45,6 +45,9 @@ impl SendQueues {
             }
             if self.goes_on.val() & self.weighed.q.val().repeats_left {
                 self.source_next.next.turn = self.source.q.val().turn + 1;
+                if self.source.q.val().probed {
+                    self.source_next.next.turn = self.source.q.val().taken;
+                }
                 self.push.next = true;
                 if !self.weighed.q.val().passed_over {
                     self.source_next.next.repeats = self.source.q.val().repeats + 1;

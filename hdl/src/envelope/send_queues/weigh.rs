@@ -37,17 +37,27 @@ impl SendQueues {
             & (self.source.q.val().endpoint == self.sends.data.val().endpoint);
         self.is_sound.next = self.is_live.val() & !self.source.q.val().failing;
         // Silence: of a peer that has something to acknowledge, or of a wire that takes nothing, so that the pair has no turn.
-        // Each time it waits twice as long as the time before, `DOUBLINGS` times.
+        // Each time it waits twice as long as the time before, `DOUBLINGS` times; for what isn't safe as if it had tried as often before as it has learned.
         self.quiet_for.next = self.now.q.val() - self.source.q.val().since;
         self.doublings.next = DOUBLINGS;
         if self.source.q.val().tries < DOUBLINGS {
             self.doublings.next = self.source.q.val().tries.get_bits::<2>(0);
         }
-        self.patience.next = self.quiet_for.val() >> self.doublings.val();
-        self.timeouts_over.next = self.patience.val() >> self.source.q.val().timeout_log2;
+        self.doublings_learned.next =
+            self.source.q.val().tries.get_bits::<2>(0) + self.source.q.val().learned;
+        self.is_learned.next = (self.source.q.val().tries < DOUBLINGS)
+            & (self.doublings_learned.val() < DOUBLINGS)
+            & self.credit.on_their_way.val().any();
+        if self.is_learned.val() {
+            self.doublings.next = self.doublings_learned.val();
+        } else if self.credit.on_their_way.val().any() & self.source.q.val().learned.any() {
+            self.doublings.next = DOUBLINGS;
+        }
+        self.timeouts_over.next = self.quiet_for.val() >> self.source.q.val().timeout_log2;
+        self.patience.next = self.timeouts_over.val() >> self.doublings.val();
         self.late.next = self.is_sound.val()
             & self.source.q.val().timeout_log2.any()
-            & self.timeouts_over.val().any();
+            & self.patience.val().any();
         self.is_unreadable.next = self.source.q.val().unreadable & !self.source.q.val().failed;
         self.is_back.next = self.source.q.val().turn != self.source.q.val().taken;
         self.repeats_left.next =
@@ -83,6 +93,8 @@ impl SendQueues {
             & !self.credit.has_one.val()
             & !(self.source.q.val().may_put & self.source.q.val().queued);
         self.asks.next = self.is_dry.val() | self.owes_answers.val();
+        self.behind_latest.next = self.source.q.val().given + 1;
+        self.latest.next = self.source.q.val().taken - bit_cast::<32, 8>(self.behind_latest.val());
         self.too_long.next = self.request.val().length > EAGER_MAX;
         self.weighed.d.next = Weighed {
             in_range: self.in_range.val(),
@@ -91,6 +103,7 @@ impl SendQueues {
             late: self.late.val(),
             silent: self.silent.val(),
             asks: self.asks.val(),
+            latest: self.latest.val(),
             owes_answers: self.owes_answers.val(),
             asks_again: self.asks_again.val(),
             unreadable: self.is_unreadable.val(),
