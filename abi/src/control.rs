@@ -325,7 +325,7 @@ macro_rules! pair_setup_layout {
                 slots: u64 = 64,
                 /// Log2 of the length of that run: 1 to that of `MAX_SENDS`.
                 sends_log2: u8 = 3,
-                /// Log2 of the cycles without acknowledgement after which the pair goes back to its first unacknowledged send, up to 31; 0 never. They double with each
+                /// Log2 of the cycles without acknowledgement after which the pair sends its last unacknowledged send again, up to 31; 0 never. They double with each
                 /// time that it has gone back for want of one, up to four times as many.
                 timeout_log2: u8 = 5,
                 /// Address space of `slots`: [`FLAT_SPACE`](crate::limits::FLAT_SPACE).

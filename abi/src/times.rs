@@ -13,7 +13,7 @@ constants! {
         COMMAND_TIMEOUT: u32 = 2_000_000;
         /// The firmware waits so long for the gates to carry out one control request, and then answers `HardwareTimeout`: 2.1 ms.
         CONTROL_TIMEOUT: u32 = 1 << 18;
-        /// A pair with sends unacknowledged that hears of no progress for so long sends them again; one that only waits for credit asks its peer
+        /// A pair with sends unacknowledged that hears of no progress for so long sends the last of them again; one that only waits for credit asks its peer
         /// for it: 33 µs. Each further time it waits twice as long, up to four times: 131 µs. This is the time-out of a pair whose round trip wasn't measured, and
         /// the shortest that the firmware gives by itself.
         ACKNOWLEDGE_TIMEOUT: u32 = 1 << ACKNOWLEDGE_TIMEOUT_LOG2;
@@ -28,7 +28,7 @@ constants! {
         /// So many times a pair doubles the time for which it waits.
         DOUBLINGS: u8 = 2;
         /// So often it does so before it fails with `PeerFailed`, unless the host has chosen otherwise: with `ACKNOWLEDGE_TIMEOUT` after 27 times that, 0.9 ms, and
-        /// at most one scan of the pairs.
+        /// at most one scan of the pairs; after 32 times that, 1.1 ms, if its peer was slow before.
         RETRY_LIMIT: u8 = 7;
         /// Most times that a host may choose.
         RETRY_LIMIT_MOST: u8 = 15;
@@ -73,7 +73,8 @@ pub const fn scan_round(pairs: u32) -> u64 {
     SCAN_CYCLES as u64 * pairs.next_power_of_two() as u64
 }
 
-/// Time-outs for which a pair waits, one after the other, before it fails with `PeerFailed`: the first, and one for each time that it tries again.
+/// Time-outs for which a pair waits, one after the other, before it fails with `PeerFailed`: the first, and one for each time that it tries again. One whose peer was slow before, so
+/// that its first wait is longer already, waits for up to `1 << DOUBLINGS` each time.
 pub const fn timeouts_until_failure(retry_limit: u8) -> u64 {
     let (mut sum, mut tries) = (0, 0);
     while tries <= retry_limit {

@@ -576,9 +576,9 @@ impl Sends {
         }
     }
 
-    /// Log2 of how many times its time-out the pair waits first for what isn't safe at its peer.
-    pub fn learned(&self, pair: u16) -> u8 {
-        self.get(pair).map_or(0, |source| source.learned)
+    /// Whether the pair has given the last that has left again, or is about to, and has heard of nothing since.
+    pub fn is_probed(&self, pair: u16) -> bool {
+        self.get(pair).is_some_and(|source| source.probed)
     }
 
     /// It is this one that the pair gives again at its time-out: when it was over, the pair didn't know of all that had left.
@@ -858,7 +858,12 @@ impl Sends {
         let may_go_back = source.may_go_on() || probed;
         if progress.gap && may_go_back && source.left != source.safe {
             source.learned = 0;
-            outputs.extend(self.go_back(number, now));
+            if probed && !hears_more {
+                // It is the answer to what was given again: no further try.
+                (source.turn, source.probed, source.since) = (source.safe, false, now);
+            } else {
+                outputs.extend(self.go_back(number, now));
+            }
         }
         outputs
     }

@@ -507,6 +507,7 @@ impl Model {
         let progress = told.progress(&p.refused);
         let before = self.moved(pair);
         let tries = self.sends.tries(pair as u16);
+        let probed = self.sends.is_probed(pair as u16);
         let outputs = self.sends.progress(&progress, cycle);
         self.pairs[pair].back |= told.gap;
         let tried = self.sends.tries(pair as u16);
@@ -520,7 +521,7 @@ impl Model {
         if self.moved(pair) != before {
             self.pairs[pair].since = cycle;
             self.pairs[pair].doubts = 0;
-        } else if tried > tries {
+        } else if tried > tries || probed && !self.sends.is_probed(pair as u16) {
             self.pairs[pair].since = cycle;
         }
         for endpoint in self.apply(outputs) {
@@ -2108,6 +2109,14 @@ fn slow_peer(size: &Size, rng: &mut ChaCha8Rng) {
     slow.one_more_after(4);
     slow.one_more_after(2);
     slow.one_more_after(1);
+    slow.one_more_after(1);
+
+    // It misses something, and says so when the last try is over: all is given again from there on.
+    let mut slow = Slow::new(size, rng, 2);
+    assert_eq!(slow.waits(37), [Seen::Again(7), Seen::Again(7)]);
+    let mut again = slow.tells(0, true);
+    again.extend(slow.waits(1));
+    assert_eq!(again, (0..8).map(Seen::Again).collect::<Vec<_>>());
     slow.one_more_after(1);
 
     // It misses something: all is given again from there on, and what was learned was wrong.

@@ -179,6 +179,12 @@ pub fn send_queues() -> Vec<Break> {
             "source.q.learned",
             "is_times & (deciding.q == Step::Control)",
         ),
+        // What a peer misses that has answered the last try fails its pair.
+        Break::new("answer_fails_the_pair").force_if::<SendQueues>(
+            "gives_up",
+            "weighed.q.last_try",
+            "hears_gap & source.q.probed",
+        ),
         // A report of a gap means nothing while the last that has left is given again.
         Break::new("gap_unheard_in_silence").force_if::<SendQueues>(
             "hears_gap",

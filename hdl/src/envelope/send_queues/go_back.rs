@@ -39,6 +39,10 @@ impl SendQueues {
         {
             self.tries.next = 1.into();
             self.gives_up.next = !self.source.q.val().retry_limit.any();
+        } else if self.hears_gap.val() & self.source.q.val().probed {
+            // It is the answer to what was given again: no further try.
+            self.tries.next = self.source.q.val().tries;
+            self.gives_up.next = false;
         }
         self.goes_back.next = false;
         self.tries_again.next = false;

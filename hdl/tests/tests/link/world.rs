@@ -16,7 +16,7 @@ use abi::event::Cause;
 use abi::limits::MAX_UNACKNOWLEDGED;
 use abi::request::{FLAG_READY, INLINE_BYTES, Opcode, SendRequest};
 use abi::status::Status;
-use abi::times::{DOUBLINGS, SCAN_CYCLES, timeouts_until_failure};
+use abi::times::{DOUBLINGS, SCAN_CYCLES};
 use abi::wire::{FrameHeader, FrameType, TRAILER_BYTES};
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -30,8 +30,8 @@ const TIMEOUT_LOG2: u8 = 11;
 const SOUND_TIMEOUT_LOG2: u8 = 13;
 /// Times that it goes back until it fails.
 const RETRY_LIMIT: u8 = 8;
-/// Time-outs for which it waits then, one after the other.
-const WAITS: u64 = timeouts_until_failure(RETRY_LIMIT);
+/// Time-outs for which it waits then at most, one after the other: for so many each time, if its peer was slow before.
+const WAITS: u64 = (RETRY_LIMIT as u64 + 1) << DOUBLINGS;
 /// Cycles that an acknowledgement waits for a message of its pair.
 const DELAY: u16 = 200;
 /// Cycles after which a side whose peer has failed is failed by the firmware, if it doesn't know yet.
