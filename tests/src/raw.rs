@@ -20,7 +20,7 @@ use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest};
 use abi::ring::QueueEntry;
 use abi::status::{MailboxStatus, Status};
 use host_driver::Counter;
-use host_driver::transport::Transport;
+use host_driver::transport::{PauseResult, Transport};
 
 use crate::cards::{Host, Told};
 
@@ -118,6 +118,10 @@ impl Drop for Mapped {
     }
 }
 
+/// A command that was sent, which the mailbox answers with this number. There is one at a time.
+#[must_use]
+pub struct Asked(u32);
+
 /// A host at the mailbox page.
 pub struct RawHost {
     host: Host,
@@ -162,7 +166,7 @@ impl RawHost {
     /// Waits until `look` sees what it looks for.
     ///
     /// # Panics
-    /// If it doesn't within [`PATIENCE`] cycles: the card hangs.
+    /// If it doesn't within [`PATIENCE`] cycles: the card hangs. Or if another rank has failed: the run is over, and time stands still.
     pub fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         let deadline = self.transport.now() + PATIENCE;
         loop {
@@ -171,25 +175,31 @@ impl RawHost {
             }
             let now = self.transport.now();
             assert!(now < deadline, "waited in vain until {what}");
-            let _ = self.transport.pause(&[], now + POLL_CYCLES);
+            let paused = self.transport.pause(&[], now + POLL_CYCLES);
+            assert_ne!(paused, PauseResult::Closed, "the run is over before {what}");
         }
     }
 
     /// Sends a command of these words, word 0 included, and returns the words of the answer.
     pub fn command_words(&self, words: &[u32]) -> [u32; MAILBOX_WORDS] {
-        self.ask(words);
+        let asked = self.ask_words(words);
+        self.wait_for(&asked);
         std::array::from_fn(|k| self.answer(k))
     }
 
-    /// Sends a command of these words and waits until it is answered.
-    fn ask(&self, words: &[u32]) {
+    /// Sends a command of these words.
+    fn ask_words(&self, words: &[u32]) -> Asked {
         for (k, &word) in words.iter().enumerate() {
             self.write(register::MAILBOX_COMMAND + 4 * k as u32, word);
         }
         let sequence = self.read(register::MAILBOX_REQUEST).wrapping_add(1);
         self.write(register::MAILBOX_REQUEST, sequence);
+        Asked(sequence)
+    }
+
+    fn wait_for(&self, Asked(sequence): &Asked) {
         self.until("the mailbox answers", || {
-            (self.read(register::MAILBOX_ANSWER) == sequence).then_some(())
+            (self.read(register::MAILBOX_ANSWER) == *sequence).then_some(())
         });
     }
 
@@ -198,7 +208,7 @@ impl RawHost {
         self.read(register::MAILBOX_RESULT + 4 * word as u32)
     }
 
-    /// Sends a command.
+    /// Sends a command and waits until it is answered.
     ///
     /// # Errors
     /// The status, if it isn't `Ok`.
@@ -207,10 +217,23 @@ impl RawHost {
         command: Command,
         argument: &A,
     ) -> Result<R, MailboxStatus> {
+        self.answered(self.ask(command, argument))
+    }
+
+    /// Sends a command, and doesn't wait for its answer.
+    pub fn ask<A: Words>(&self, command: Command, argument: &A) -> Asked {
         let mut words = vec![0; 1 + A::COUNT];
         words[0] = u32::from(command.code());
         argument.to_words(&mut words[1..]);
-        self.ask(&words);
+        self.ask_words(&words)
+    }
+
+    /// Waits until a command is answered.
+    ///
+    /// # Errors
+    /// The status, if it isn't `Ok`.
+    pub fn answered<R: Words>(&self, asked: Asked) -> Result<R, MailboxStatus> {
+        self.wait_for(&asked);
         let status = self.answer(0);
         match MailboxStatus::from_code(status as u8) {
             Some(MailboxStatus::Ok) => {

@@ -10,6 +10,7 @@ mod closing;
 mod completion_queues;
 mod connections;
 mod credits;
+mod deregister;
 mod determinism;
 mod drain;
 mod failures;
