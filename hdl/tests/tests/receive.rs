@@ -20,7 +20,7 @@ use hdl::config;
 use hdl_tests::broken::{breaks, mutants};
 use hdl_tests::fields::{Steady, pack, set_control, unpack};
 use hdl_tests::{Bench, Size, for_size, for_sizes, is_caught, rate};
-use rand::Rng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// Counters with their pins.
@@ -816,6 +816,110 @@ fn a_flood_for_the_firmware_never_holds_up_the_wire() {
             }
         }
     });
+}
+
+/// What came of a frame.
+#[derive(Default)]
+struct Came {
+    progress: Vec<[u64; 7]>,
+    arrivals: Vec<[u64; 13]>,
+    duplicates: u64,
+}
+
+/// Puts a frame on the wire; everybody takes what there is.
+fn pass(bench: &mut Bench, frame: &Frame) -> Came {
+    let mut came = Came::default();
+    let mut words = frame.words.iter().enumerate().peekable();
+    let mut idle = 0;
+    while idle < 50 {
+        let word = words.peek().copied();
+        bench.set("s_axis_tvalid", word.is_some());
+        if let Some((k, (data, keep))) = word {
+            bench.set("s_axis_tdata", *data);
+            bench.set("s_axis_tkeep", *keep);
+            bench.set("s_axis_tlast", k + 1 == frame.words.len());
+        }
+        bench.eval();
+        if word.is_some() && bench.is("s_axis_tready") {
+            words.next();
+        }
+        if bench.is("progress_valid") {
+            let progress = bench.get_wide::<4>("progress");
+            came.progress
+                .push(unpack(&progress, [16, 32, 32, 1, 1, 1, 16]));
+        }
+        if bench.is("arrival_valid") {
+            let arrival = bench.get_wide::<4>("arrival");
+            let fields = [16, 8, 16, 64, 64, 16, 1, 1, 1, 1, 1, 1, 32];
+            came.arrivals.push(unpack(&arrival, fields));
+        }
+        came.duplicates += u64::from(bench.is("count_duplicates"));
+        idle = if word.is_some() { 0 } else { idle + 1 };
+        bench.step();
+    }
+    came
+}
+
+/// What comes of a frame of this type, and of the same once more.
+fn comes_twice(mut bench: Bench, kind: FrameType) -> [Came; 2] {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let size = Size::new(&config::TINY, "receive", &mut rng);
+    let index = size.pairs[0];
+    let mut pairs = vec![Pair::default(); size.config.pairs];
+    let setup = random_setup(&mut rng, index);
+    pairs[index].setup = Some(setup);
+    for stream in ["progress", "arrival", "payload", "fault_request", "claim"] {
+        bench.set(&format!("{stream}_ready"), true);
+    }
+    let words = setup.to_words();
+    set_control(&mut bench, Operation::PairSet, index as u16, &words);
+    bench.set("control_valid", true);
+    bench.eval();
+    while !bench.is("control_ready") {
+        bench.step();
+    }
+    bench.step();
+    bench.set("control_valid", false);
+    let frame = loop {
+        let (header, payload) = honest(&size, &mut rng, &mut pairs);
+        if header.frame_type == kind.code() && usize::from(header.destination_pair) == index {
+            let first = FrameHeader {
+                sequence: 0,
+                ..header
+            };
+            break Frame::of(&seal(&first, &payload));
+        }
+    };
+    [(); 2].map(|()| pass(&mut bench, &frame))
+}
+
+#[test]
+fn a_duplicate_of_a_request_is_acknowledged_again_and_one_of_a_control_frame_is_not() {
+    const ASK: usize = 3;
+    for kind in [FrameType::Eager, FrameType::Put, FrameType::Get] {
+        let [first, again] = comes_twice(Bench::open("receive_tiny"), kind);
+        assert_eq!((first.arrivals.len(), first.duplicates), (1, 0), "{kind:?}");
+        assert_eq!((first.progress.len(), first.progress[0][ASK]), (1, 0));
+        // Its sender may not have heard that the first has arrived, and is told once more.
+        let mut asks = first.progress[0];
+        asks[ASK] = 1;
+        assert_eq!(again.progress, [asks], "{kind:?}");
+        assert_eq!(again.duplicates, 1, "{kind:?}");
+        // Nor has it heard what a get has read: that one arrives again, and says so.
+        let answered = usize::from(kind == FrameType::Get);
+        assert_eq!(again.arrivals.len(), answered, "{kind:?}");
+    }
+    // If acknowledgements were acknowledged, two cards would never be quiet.
+    let [first, again] = comes_twice(Bench::open("receive_tiny"), FrameType::Acknowledge);
+    assert_eq!((first.progress.len(), first.duplicates), (1, 0));
+    assert_eq!((again.progress.len(), again.duplicates), (0, 1));
+}
+
+#[test]
+fn a_duplicate_that_is_not_acknowledged_again_is_noticed() {
+    let bench = Bench::broken("receive_tiny", "duplicate_unanswered");
+    let [_, again] = comes_twice(bench, FrameType::Eager);
+    assert_eq!((again.progress.len(), again.duplicates), (0, 1));
 }
 
 #[test]
