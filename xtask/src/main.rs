@@ -92,6 +92,9 @@ enum Task {
         /// Prove only; leave the broken ones out
         #[arg(long)]
         sound: bool,
+        /// Print the names of all, and prove none
+        #[arg(long, conflicts_with_all = ["sound", "names"])]
+        list: bool,
         /// Proofs to make; all if none is named
         names: Vec<String>,
     },
@@ -111,6 +114,9 @@ enum Task {
         /// Build the variants that can write waveforms
         #[arg(long)]
         trace: bool,
+        /// Print the names of all, those too that are built only if they are named, and build none
+        #[arg(long, conflicts_with_all = ["trace", "jobs", "names"])]
+        list: bool,
         /// Programs to run at a time [default: one per core]
         #[arg(long, short, value_name = "N")]
         jobs: Option<usize>,
@@ -231,10 +237,12 @@ fn task(task: Task) -> Result<()> {
             write,
         ),
         Task::Mutants { kept, test, names } => mutants::run(kept, &names, test.as_deref(), cores()),
-        Task::Prove { sound, names } => prove::run(&names, !sound, cores()),
-        Task::Models { trace, jobs, names } => {
-            models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores))
-        }
+        Task::Prove { list: true, .. } => models::list(true),
+        Task::Prove { sound, names, .. } => prove::run(&names, !sound, cores()),
+        Task::Models { list: true, .. } => models::list(false),
+        Task::Models {
+            trace, jobs, names, ..
+        } => models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores)),
         Task::Firmware => {
             setup::run()?;
             firmware::build().map(drop)

@@ -129,19 +129,34 @@ pub fn bounded() -> Result<PathBuf> {
     Ok(paths::target().join("debug/bounded"))
 }
 
+/// Prints the names of all models, or of all proofs.
+///
+/// # Errors
+/// If the gates don't compile.
+pub fn list(proofs: bool) -> Result<()> {
+    let mut cargo = generator();
+    cargo.arg("--list");
+    if proofs {
+        cargo.arg("--proofs");
+    } else {
+        for (name, _) in fixtures()? {
+            println!("{name}");
+        }
+    }
+    print!("{}", run::output(&mut cargo)?);
+    Ok(())
+}
+
+fn generator() -> Command {
+    let mut cargo = setup::cargo();
+    cargo.args(["run", "--package", "hdl", "--bin", "hdl-verilog", "--"]);
+    cargo
+}
+
 fn generate(out: &Path, names: &[String], proofs: bool) -> Result<()> {
     let progress = Progress::spinner("Writing Verilog");
-    let mut cargo = setup::cargo();
-    cargo.args([
-        "run",
-        "--package",
-        "hdl",
-        "--bin",
-        "hdl-verilog",
-        "--",
-        "--out",
-    ]);
-    cargo.arg(out);
+    let mut cargo = generator();
+    cargo.arg("--out").arg(out);
     if proofs {
         cargo.arg("--proofs");
     }
@@ -197,20 +212,25 @@ pub fn run(tools: &Tools, names: &[String], traced: bool, jobs: usize) -> Result
     Ok(())
 }
 
+/// The models that test the simulator, by name, with their texts.
+fn fixtures() -> Result<Vec<(String, PathBuf)>> {
+    let files = listing(&paths::workspace().join("sim/model/fixtures"))?;
+    let texts = files
+        .into_iter()
+        .filter(|file| file.extension().is_some_and(|e| e == "sv"));
+    let named = |file: PathBuf| {
+        let name = file.file_stem()?.to_str()?.to_string();
+        Some((name, file))
+    };
+    Ok(texts.filter_map(named).collect())
+}
+
 /// Everything to build: the generator's tops and the fixtures of crate `model`.
 fn inputs(names: &[String]) -> Result<Vec<Input>> {
     let root = paths::workspace();
     let mut inputs = Vec::new();
     let mut wanted = names.to_vec();
-    for file in listing(&root.join("sim/model/fixtures"))? {
-        let stem = file
-            .file_stem()
-            .and_then(|s| s.to_str())
-            .unwrap_or_default()
-            .to_string();
-        if file.extension().is_none_or(|e| e != "sv") {
-            continue;
-        }
+    for (stem, file) in fixtures()? {
         if names.is_empty() || names.contains(&stem) {
             wanted.retain(|name| *name != stem);
             let top = Top {

@@ -2,7 +2,7 @@
 //!
 //! Makes `DIR/NAME.sv` of each, and `DIR/tops.json`, the list that `cargo xtask models` builds
 //! from. A program of its own, so that xtask needn't wait for rust-hdl to compile. With `--proofs` the same
-//! for the proofs, with `DIR/proofs.json`, for `cargo xtask prove`.
+//! for the proofs, with `DIR/proofs.json`, for `cargo xtask prove`. With `--list` in place of `--out DIR` it prints all names, and writes nothing.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -72,19 +72,42 @@ impl From<Proof> for Item {
     }
 }
 
+/// Names that are suggested for one that there isn't, at most.
+const SUGGESTED: usize = 5;
+/// How similar they are to it at least, from 0 to 1.
+const SIMILAR: f64 = 0.75;
+
+/// The names that are most similar to one that there isn't, in words.
+fn nearest(unknown: &str, known: impl Iterator<Item = &'static str>) -> String {
+    let similar = known.map(|name| (strsim::jaro_winkler(unknown, name), name));
+    let mut similar: Vec<_> = similar.filter(|(score, _)| *score >= SIMILAR).collect();
+    // The sort is stable: of names that are as similar the first of the catalogue goes first.
+    similar.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let names: Vec<_> = similar
+        .iter()
+        .map(|(_, name)| *name)
+        .take(SUGGESTED)
+        .collect();
+    match names[..] {
+        [] => String::new(),
+        [name] => format!("; the nearest is {name}"),
+        _ => format!("; the nearest are {}", names.join(", ")),
+    }
+}
+
 fn run(mut arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
     let mut out = None;
-    let mut proofs = false;
+    let (mut proofs, mut lists) = (false, false);
     let mut names = Vec::new();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--out" => out = arguments.next().map(PathBuf::from),
             "--proofs" => proofs = true,
+            "--list" => lists = true,
             name if !name.starts_with('-') => names.push(argument),
             other => return Err(format!("unknown option {other}").into()),
         }
     }
-    let out = out.ok_or("usage: hdl-verilog --out DIR [--proofs] [NAME...]")?;
     let (kind, all): (_, Vec<Item>) = if proofs {
         (
             "proof",
@@ -102,14 +125,19 @@ fn run(mut arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>
             return Err(format!("two {kind}s are called {}", item.name).into());
         }
     }
+    if lists {
+        all.iter().for_each(|item| println!("{}", item.name));
+        return Ok(());
+    }
     if let Some(unknown) = names.iter().find(|name| !seen.contains(name.as_str())) {
-        let known: Vec<_> = all.iter().map(|item| item.name).collect();
+        let task = if proofs { "prove" } else { "models" };
         return Err(format!(
-            "no {kind} is called {unknown}; there are: {}",
-            known.join(", ")
+            "no {kind} is called {unknown}{}; `cargo xtask {task} --list` prints all",
+            nearest(unknown, all.iter().map(|item| item.name))
         )
         .into());
     }
+    let out = out.ok_or("usage: hdl-verilog (--out DIR | --list) [--proofs] [NAME...]")?;
     fs::create_dir_all(&out)?;
     let mut list = Vec::new();
     for item in &all {
@@ -129,4 +157,53 @@ fn run(mut arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>
         format!("[{}]\n", list.join(",\n ")),
     )?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_names_of_one_that_there_is_not_are_suggested_and_a_few_only() {
+        const KNOWN: [&str; 9] = [
+            "prim_fifo",
+            "nic_tiny",
+            "nic_ecp5",
+            "receive_tiny",
+            "receive_tiny_broken",
+            "receive_tiny_mutants",
+            "receive_ecp5",
+            "receive_ecp5_broken",
+            "receive_many",
+        ];
+        let suggested = |unknown| nearest(unknown, KNOWN.into_iter());
+        assert_eq!(suggested("nic_tyni"), "; the nearest is nic_tiny");
+        let part = suggested("receive");
+        assert_eq!(part.matches("receive_").count(), SUGGESTED, "{part}");
+        assert_eq!(suggested("prim_fif"), "; the nearest is prim_fifo");
+        assert_eq!(suggested("zzz"), "");
+    }
+
+    #[test]
+    fn a_name_that_there_is_not_is_refused_with_how_to_list_all() {
+        let refused = |arguments: &[&str]| {
+            let refused = run(arguments.iter().map(ToString::to_string));
+            refused.expect_err("there is none").to_string()
+        };
+        let said = refused(&["--out", "none", "nic_tyni"]);
+        assert!(
+            said.starts_with("no top is called nic_tyni; the nearest is nic_tiny; "),
+            "{said}"
+        );
+        assert!(
+            said.ends_with("; `cargo xtask models --list` prints all"),
+            "{said}"
+        );
+        assert!(said.len() < 200, "{said}");
+        let said = refused(&["--proofs", "nic_tyni"]);
+        assert!(
+            said.ends_with("`cargo xtask prove --list` prints all"),
+            "{said}"
+        );
+    }
 }
