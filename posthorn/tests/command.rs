@@ -1047,3 +1047,71 @@ fn a_soak_says_what_it_has_covered() {
     assert_eq!((&again["seeds"], &again["kills"]), (&1.into(), &1.into()));
     assert!(again["completions"]["send"]["Success"].as_u64() > Some(0));
 }
+
+/// A subcommand's help, a line an option.
+fn help(command: &[&str]) -> String {
+    let output = posthorn()
+        .args(command)
+        .arg("-h")
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(0));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The options of a help as rows of a table.
+fn rows(help: &str) -> Vec<String> {
+    let lines = help.lines().map(str::trim_start);
+    let options = lines.filter(|line| line.starts_with("--"));
+    let row = |line: &str| {
+        let (option, words) = line.split_once("  ").expect("an option, and what it does");
+        format!("| `{option}` | {} |", words.trim_start())
+    };
+    options.map(row).collect()
+}
+
+#[test]
+fn the_page_of_the_command_has_each_subcommand_with_its_options() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/command.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let help_of_all = help(&[]);
+    let (_, commands) = help_of_all.split_once("Commands:\n").expect("commands");
+    let (commands, _) = commands.split_once("\n\n").expect("options behind them");
+    let commands = commands
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    let commands: Vec<&str> = commands.filter(|command| *command != "help").collect();
+    let sections: Vec<(&str, &str)> = page
+        .split("\n## ")
+        .skip(1)
+        .map(|section| section.split_once('\n').expect("a heading and a text"))
+        .collect();
+    let headings: Vec<&str> = sections.iter().map(|(heading, _)| *heading).collect();
+    assert_eq!(headings, commands);
+    for (command, section) in sections {
+        let said = section.lines().filter(|line| line.starts_with("| `--"));
+        let said: Vec<&str> = said.collect();
+        let wanted = match command {
+            // Its section says so.
+            "stats" => {
+                assert_eq!(rows(&help(&["stats"])), rows(&help(&["replay"])));
+                vec![]
+            }
+            command => rows(&help(&[command])),
+        };
+        assert_eq!(
+            said,
+            wanted,
+            "the table of `{command}`:\n{}",
+            wanted.join("\n")
+        );
+        let row = format!("\n| [`{command}`](#{command}) |");
+        assert!(page.contains(&row), "{row}");
+    }
+    let suites = help(&["bench"]);
+    let (_, suites) = suites.split_once("[possible values: ").expect("suites");
+    let (suites, _) = suites.split_once(']').expect("an end of the list");
+    for suite in suites.split(", ") {
+        assert!(page.contains(&format!("\n| `{suite}` |")), "{suite}");
+    }
+}
