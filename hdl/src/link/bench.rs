@@ -249,7 +249,9 @@ impl Logic for LinkBench {
         self.gather.payload_done.next = self.framer.payload_done.val();
         join!(self.acknowledge.control_frame => self.framer.control_frame);
         self.gather.gathered_pair.next = self.acknowledge.gathered_pair.val();
-        self.acknowledge.gathered.next = self.gather.gathered.val();
+        self.send_queues.scheduled_pair.next = self.acknowledge.gathered_pair.val();
+        self.acknowledge.gathered.next =
+            self.gather.gathered.val() | self.send_queues.scheduled.val();
         self.acknowledge.wire_busy.next = self.gather.message.valid.val();
         self.acknowledge.lookup_pair.next = self.framer.lookup_pair.val();
         self.acknowledge.lookup_begins.next = self.framer.lookup_begins.val();

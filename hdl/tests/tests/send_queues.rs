@@ -2022,6 +2022,45 @@ fn owed_answers(size: &Size, rng: &mut ChaCha8Rng) {
     owed.expect(&[Seen::Fails]);
 }
 
+/// Pairs of which a message waits for its turn, and only they, are said to be scheduled: others hold back what they have to say for such a message.
+fn turns_to_come(size: &Size, rng: &mut ChaCha8Rng) {
+    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
+    let any = random_send(size, rng, &pairs, 0, (0.0, 0.0));
+    let mut owed = Owed::connected(size, 2, 12);
+    let (pair, all) = (owed.pair, 0..size.config.pairs as u16);
+    let scheduled = |owed: &mut Owed| {
+        let asked = all.clone().filter(|&asked| {
+            owed.bench.set("scheduled_pair", asked);
+            owed.step("job_valid");
+            owed.bench.eval();
+            owed.bench.is("scheduled")
+        });
+        asked.collect::<Vec<u16>>()
+    };
+    assert_eq!(scheduled(&mut owed), []);
+    // Gather takes nothing.
+    owed.bench.set("job_room", false);
+    owed.offer("sends", &message_of(&any, pair, 0).words());
+    assert_eq!(scheduled(&mut owed), [pair]);
+    owed.bench.set("job_room", true);
+    for _ in 0..40 {
+        owed.step("job_valid");
+    }
+    assert_eq!(scheduled(&mut owed), [], "it is given");
+    // The last one has no credit, which may come late.
+    for request in 1..17 {
+        owed.offer("sends", &message_of(&any, pair, request).words());
+    }
+    for _ in 0..40 {
+        owed.step("job_valid");
+    }
+    assert_eq!(scheduled(&mut owed), [], "it waits for credit");
+    owed.bench.set("job_room", false);
+    let one = [(pair.into(), 16), (1, 32), (1, 32), (0, 19)];
+    owed.offer("progress", &pack(&one));
+    assert_eq!(scheduled(&mut owed), [pair]);
+}
+
 /// A block, one of whose pairs has sent messages to a peer that loses none of them.
 struct Slow {
     owed: Owed,
@@ -2284,6 +2323,11 @@ fn a_peer_that_owes_answers_is_asked_whether_it_is_there_and_rarely_for_the_answ
 }
 
 #[test]
+fn pairs_whose_messages_wait_for_their_turn_are_told() {
+    for_sizes("send_queues", 1, turns_to_come);
+}
+
+#[test]
 fn a_put_goes_when_the_message_in_front_of_it_is_cancelled() {
     for_sizes("send_queues", 1, put_behind_a_cancel);
 }
@@ -2314,6 +2358,7 @@ fn a_block_that_is_broken_is_noticed() {
         silence(&size, rng);
         owed_answers(&size, rng);
         slow_peer(&size, rng);
+        turns_to_come(&size, rng);
         traffic(&size, rng, 10_000, Break::None).for_each(drop);
     });
 }
@@ -2330,6 +2375,7 @@ fn most_mutants_are_noticed() {
         silence(&size, rng);
         owed_answers(&size, rng);
         slow_peer(&size, rng);
+        turns_to_come(&size, rng);
         traffic(&size, rng, 10_000, Break::None).for_each(drop);
     });
 }

@@ -280,6 +280,10 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("all_passed_over").force::<SendQueues>("passed_over", "behind_turn.get_bit(7)"),
         // What the peer has acknowledged is given again.
         Break::new("acknowledged_repeated").force::<SendQueues>("passes_turn", "false"),
+        // Nobody hears that a turn is to come,
+        Break::new("schedules_in_silence").force::<SendQueues>("scheduled", "false"),
+        // or that it came.
+        Break::new("scheduled_for_ever").force::<SendQueues>("scheduled_pairs.write_data", "true"),
     ]
 }
 

@@ -66,25 +66,28 @@ impl SendQueues {
         self.pushing.d.next = self.push.val();
         self.pushed.d.next = self.pair.q.val();
         send!(self.turns.input, self.pushing.q.val(), self.pushed.q.val());
-        store!(
-            self.sources.write,
-            self.write.val() | !self.cleared.q.val(),
-            self.pair.q.val(),
-            self.source_next.val()
-        );
+        self.stored_pair.next = self.pair.q.val();
+        self.stored.next = self.source_next.val();
         if !self.cleared.q.val() {
-            self.sources.write.address.next = self.clearing.q.val();
-            self.sources.write.data.next = Source::default();
+            self.stored_pair.next = self.clearing.q.val();
+            self.stored.next = Source::default();
             self.clearing.d.next = self.clearing.q.val() + 1;
             self.cleared.d.next = self.clearing.q.val() == self.last_pair.val();
         }
         self.turns.output.ready.next = self.deciding.q.val() == Step::Turn;
 
+        self.stores.next = self.write.val() | !self.cleared.q.val();
+        store!(
+            self.sources.write,
+            self.stores.val(),
+            self.stored_pair.val(),
+            self.stored.val()
+        );
         store!(
             self.scheduled_pairs.write,
-            self.sources.write.enable.val(),
-            self.sources.write.address.val(),
-            self.sources.write.data.val().queued
+            self.stores.val(),
+            self.stored_pair.val(),
+            self.stored.val().queued
         );
         self.scheduled_pairs.read_address.next = self.scheduled_pair.val();
         self.scheduled.next = self.scheduled_pairs.read_data.val();

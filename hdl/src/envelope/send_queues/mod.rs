@@ -236,6 +236,10 @@ pub struct SendQueues {
     may_put: Signal<Local, Bit>,
     all_safe: Signal<Local, Bit>,
     source_next: Signal<Local, Source>,
+    /// The word that is written, if one is, and whose it is.
+    stored: Signal<Local, Source>,
+    stored_pair: Signal<Local, Bits<16>>,
+    stores: Signal<Local, Bit>,
     write: Signal<Local, Bit>,
     changed: Signal<Local, Bit>,
     fail: Signal<Local, Bit>,
