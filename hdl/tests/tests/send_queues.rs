@@ -2075,7 +2075,7 @@ impl Slow {
     fn new(size: &Size, rng: &mut ChaCha8Rng, retry_limit: u8) -> Self {
         let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
         let mut slow = Self {
-            owed: Owed::connected(size, retry_limit, 12),
+            owed: Owed::connected(size, retry_limit, 11),
             posted: 0,
             safe: 0,
             any: random_send(size, rng, &pairs, 0, (0.0, 0.0)),
@@ -2158,6 +2158,14 @@ fn slow_peer(size: &Size, rng: &mut ChaCha8Rng) {
     assert_eq!(again, (0..8).map(Seen::Again).collect::<Vec<_>>());
     slow.one_more_after(1);
 
+    // It does so before the last has been given again.
+    let mut slow = Slow::new(size, rng, 2);
+    slow.owed.bench.set("job_room", false);
+    assert_eq!(slow.waits(20), []);
+    assert_eq!(slow.tells(0, true), []);
+    slow.owed.bench.set("job_room", true);
+    assert_eq!(slow.waits(1), (0..8).map(Seen::Again).collect::<Vec<_>>());
+
     // It misses something: all is given again from there on, and what was learned was wrong.
     let mut slow = Slow::new(size, rng, 2).is_learned();
     let mut again = slow.tells(0, true);
@@ -2174,8 +2182,8 @@ fn slow_peer(size: &Size, rng: &mut ChaCha8Rng) {
     // One that says nothing more is failed after four time-outs for each try.
     let mut slow = Slow::new(size, rng, 2).is_learned();
     let last = Seen::Again(slow.posted - 1);
-    assert_eq!(slow.waits(119), [last, last]);
-    assert_eq!(slow.waits(8).first(), Some(&Seen::Fails));
+    assert_eq!(slow.waits(117), [last, last]);
+    assert_eq!(slow.waits(10).first(), Some(&Seen::Fails));
 }
 
 /// A put comes while what the peer says waits for a message that is read again, so that its turn comes in vain. It goes when that has been read, though the peer
@@ -2357,9 +2365,9 @@ fn a_block_that_is_broken_is_noticed() {
         put_behind_waiting_progress(&size, rng);
         silence(&size, rng);
         owed_answers(&size, rng);
+        traffic(&size, rng, 10_000, Break::None).for_each(drop);
         slow_peer(&size, rng);
         turns_to_come(&size, rng);
-        traffic(&size, rng, 10_000, Break::None).for_each(drop);
     });
 }
 
@@ -2374,9 +2382,9 @@ fn most_mutants_are_noticed() {
         put_behind_waiting_progress(&size, rng);
         silence(&size, rng);
         owed_answers(&size, rng);
+        traffic(&size, rng, 10_000, Break::None).for_each(drop);
         slow_peer(&size, rng);
         turns_to_come(&size, rng);
-        traffic(&size, rng, 10_000, Break::None).for_each(drop);
     });
 }
 
