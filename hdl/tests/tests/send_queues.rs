@@ -2116,7 +2116,7 @@ impl Slow {
     }
 
     /// The peer takes half of the messages after nearly four time-outs each time, until the pair waits for so long.
-    fn is_learned(mut self) -> Self {
+    fn learned(mut self) -> Self {
         assert_eq!(self.waits(37), [Seen::Again(7), Seen::Again(7)]);
         self.tells(4, false);
         self.post(4);
@@ -2138,7 +2138,7 @@ impl Slow {
 
 /// A peer that is slow and loses nothing is given three messages once more, the last each time, and no more for as long as it is no slower.
 fn slow_peer(size: &Size, rng: &mut ChaCha8Rng) {
-    let mut slow = Slow::new(size, rng, 2).is_learned();
+    let mut slow = Slow::new(size, rng, 2).learned();
     for _ in 0..4 {
         assert_eq!(slow.waits(37), []);
         slow.tells(4, false);
@@ -2167,7 +2167,7 @@ fn slow_peer(size: &Size, rng: &mut ChaCha8Rng) {
     assert_eq!(slow.waits(1), (0..8).map(Seen::Again).collect::<Vec<_>>());
 
     // It misses something: all is given again from there on, and what was learned was wrong.
-    let mut slow = Slow::new(size, rng, 2).is_learned();
+    let mut slow = Slow::new(size, rng, 2).learned();
     let mut again = slow.tells(0, true);
     again.extend(slow.waits(1));
     let all: Vec<_> = (slow.safe..slow.posted).map(Seen::Again).collect();
@@ -2175,12 +2175,12 @@ fn slow_peer(size: &Size, rng: &mut ChaCha8Rng) {
     slow.one_more_after(1);
 
     // Other times are a beginning.
-    let mut slow = Slow::new(size, rng, 2).is_learned();
+    let mut slow = Slow::new(size, rng, 2).learned();
     slow.owed.sets_times();
     slow.one_more_after(1);
 
     // One that says nothing more is failed after four time-outs for each try.
-    let mut slow = Slow::new(size, rng, 2).is_learned();
+    let mut slow = Slow::new(size, rng, 2).learned();
     let last = Seen::Again(slow.posted - 1);
     assert_eq!(slow.waits(117), [last, last]);
     assert_eq!(slow.waits(10).first(), Some(&Seen::Fails));
