@@ -378,6 +378,16 @@ pub fn delivery() -> Vec<Break> {
         Break::new("passes_a_request").force::<Admit>("ready_waits", "false"),
         // A message is told of, or copied, before it is in its slot.
         Break::new("reads_what_fills").force::<Answer>("unsafe_yet", "false"),
+        // Messages wait behind a request whose message isn't in its slot yet,
+        Break::new("nothing_passes_who_waits").force::<Answer>("passes", "false"),
+        // or for the requests behind it.
+        Break::new("waits_for_turns").force::<Admit>("aside", "false"),
+        // What isn't a message passes it.
+        Break::new("all_pass_who_waits").force_if::<Answer>(
+            "front_is_message",
+            "true",
+            "is_aside.q",
+        ),
         // A request waits for ever for a message whose slot couldn't be written.
         Break::new("waits_for_the_lost").force::<Answer>("lost", "false"),
         // Ledger waits with a lost message until the one before it is removed.

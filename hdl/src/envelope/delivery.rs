@@ -187,6 +187,7 @@ impl Logic for Delivery {
         self.admit.request_done.next = self.answering.request_done.val();
         join!(self.answering.walked => self.admit.walked);
         join!(self.answering.follow => self.admit.follow);
+        self.admit.aside.next = self.answering.waits_aside.val();
         join!(self.answering.fills => self.admit.fills);
         self.admit.retry.next = self.answering.retry.val();
         join!(self.answering.removed => self.admit.removed);

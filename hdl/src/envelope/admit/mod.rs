@@ -208,6 +208,8 @@ pub(super) struct Admit {
     pub walked: Pulse<In, Bit>,
     /// Pulse: all that entered before the mark has ended.
     pub marked: Signal<In, Bit>,
+    /// The request that entered last waits aside in Answer for host memory: messages needn't wait for their turns.
+    pub aside: Signal<In, Bit>,
     /// What follows of a multi-receive.
     pub follow: Pulse<In, Follow>,
     /// Pulse: the request found a message that isn't anywhere, and has to enter anew.

@@ -85,6 +85,7 @@ impl Admit {
         self.arrival_goes.next = self.arrival_free.val()
             & (self.arrival_now.val()
                 | self.awaits_slot.q.val()
+                | self.aside.val()
                 | !(self.requests_first.q.val() & self.lists.valid.val()));
     }
 

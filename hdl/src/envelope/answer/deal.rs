@@ -20,8 +20,21 @@ impl Answer {
                 self.at.d.next = self.answer.val().index;
                 self.slot_asked.d.next = false;
                 self.gives.d.next = false;
-                if self.begins.val() {
+                if self.resumes.val() {
+                    self.resumed.d.next = true;
+                    self.looks_next.d.next = false;
+                    self.at.d.next = self.aside_at.q.val();
+                    self.messages.read_address.next = self.aside_at.q.val();
                     self.work.d.next = Job::default();
+                    self.state.d.next = State::Taken;
+                    if (self.aside.q.val().ask == Ask::Probe)
+                        | (self.aside.q.val().ask == Ask::Claim)
+                    {
+                        self.state.d.next = State::Found;
+                    }
+                } else if self.begins.val() {
+                    self.work.d.next = Job::default();
+                    self.looks_next.d.next = self.is_aside.q.val();
                     match self.ask.val() {
                         Ask::Ends => {
                             self.work.d.next.ending = self.own_end.val();
@@ -387,13 +400,31 @@ impl Answer {
             _ => {}
         }
         self.news.valid.next = self.tells.val();
-        if self.lost.val()
-            & ((self.state.q.val() == State::Taken) | (self.state.q.val() == State::Found))
-        {
+        self.names_message.next =
+            (self.state.q.val() == State::Taken) | (self.state.q.val() == State::Found);
+        if self.lost.val() & self.names_message.val() {
             self.retry.next = true;
             self.ended.next = true;
             self.done.next = true;
             self.state.d.next = State::Wait;
         }
+        self.steps_aside.next = false;
+        if self.still_fills.val() & self.names_message.val() {
+            if !self.resumed.q.val() {
+                self.steps_aside.next = true;
+                self.aside.d.next = self.now.val();
+                self.aside_at.d.next = self.at.q.val();
+                self.is_aside.d.next = true;
+                self.resumed.d.next = true;
+            } else if self.passes.val() {
+                self.resumed.d.next = false;
+                self.state.d.next = State::Wait;
+            }
+        }
+        if self.done.val() & self.resumed.q.val() {
+            self.resumed.d.next = false;
+            self.is_aside.d.next = false;
+        }
+        self.waits_aside.next = self.is_aside.q.val();
     }
 }

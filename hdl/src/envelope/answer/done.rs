@@ -10,7 +10,8 @@ use crate::types::Way;
 impl Answer {
     /// The question in front goes, and Admit hears what it was.
     pub(super) fn finish(&mut self) {
-        self.questions.output.ready.next = self.done.val();
+        self.questions.output.ready.next =
+            (self.done.val() & !self.resumed.q.val()) | self.steps_aside.val();
         self.of_arrival.next = (self.ask.val() == Ask::Message)
             | (self.ask.val() == Ask::Drop)
             | (self.ask.val() == Ask::Revoked)

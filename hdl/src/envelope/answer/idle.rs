@@ -25,6 +25,8 @@ impl Answer {
             (self.state.q.val() == State::Taken) | (self.state.q.val() == State::Found);
         self.unsafe_yet.next = !self.known.q.val() | self.in_hand_fills.val();
         self.lost.next = self.known.q.val() & self.in_hand_fills.val() & self.in_hand_is_lost.val();
+        self.still_fills.next =
+            self.known.q.val() & self.in_hand_fills.val() & !self.in_hand_is_lost.val();
         self.removed.valid.next = false;
         self.removed.data.next = self.own_slot.val();
         self.retry.next = false;

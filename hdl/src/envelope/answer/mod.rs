@@ -170,6 +170,8 @@ pub(super) struct Answer {
     pub message_done: Signal<Out, Bit>,
     /// Pulse: so is the request that was asked about.
     pub request_done: Signal<Out, Bit>,
+    /// A request waits aside, for a message to be in its slot.
+    pub waits_aside: Signal<Out, Bit>,
     /// What a step of a walk found is known. There may be more.
     pub walked: Pulse<Out, Bit>,
 
@@ -232,7 +234,17 @@ pub(super) struct Answer {
     known: Reg<Bit>,
     /// The slot's answer.
     slot_held: Reg<SlotAnswer>,
+    /// The request that waits aside, if one does, and the place of the message that it has found.
+    aside: Reg<Asked>,
+    aside_at: Reg<Bits<16>>,
+    is_aside: Reg<Bit>,
+    /// It is in hand, and not the question in front.
+    resumed: Reg<Bit>,
+    /// It is looked at before another message passes.
+    looks_next: Reg<Bit>,
 
+    front: Signal<Local, Asked>,
+    front_is_message: Signal<Local, Bit>,
     now: Signal<Local, Asked>,
     ask: Signal<Local, Ask>,
     // The answer of Lists, which may come in this cycle.
@@ -240,7 +252,15 @@ pub(super) struct Answer {
     none_kept: Signal<Local, Bit>,
     has_answer: Signal<Local, Bit>,
     needs_answer: Signal<Local, Bit>,
+    may_begin: Signal<Local, Bit>,
+    /// The question in front is of a message, and may pass the request that waits aside.
+    passes: Signal<Local, Bit>,
     begins: Signal<Local, Bit>,
+    /// The request that waits aside is looked at again.
+    resumes: Signal<Local, Bit>,
+    /// The question in front steps aside.
+    steps_aside: Signal<Local, Bit>,
+    names_message: Signal<Local, Bit>,
     takes_answer: Signal<Local, Bit>,
     keeps_answer: Signal<Local, Bit>,
     /// What was asked is dealt with.
@@ -280,6 +300,8 @@ pub(super) struct Answer {
     /// The message that a request has found isn't in its slot, as far as is known; it never will be.
     unsafe_yet: Signal<Local, Bit>,
     lost: Signal<Local, Bit>,
+    /// It isn't there yet.
+    still_fills: Signal<Local, Bit>,
     asks_slot: Signal<Local, Bit>,
     question: Signal<Local, SlotQuestion>,
     left: Signal<Local, Bits<32>>,

@@ -333,6 +333,7 @@ fn each_break_of_the_gates_is_noticed() {
         background(&size, rng);
         lost(&size, rng);
         lost_beside(&size, rng);
+        pass(&size, rng);
         revoke(World::new(&size, rng));
         gets_at_the_end(&size, rng);
         claim_of_the_failing(&size, rng);
@@ -545,6 +546,22 @@ fn a_multi_receive_goes_on_and_ends_whoever_loses_a_message() {
         // Eight took two messages each, or only one for want of a completion.
         assert_eq!(seen.counted + seen.ended_early, 8, "{seen:?}");
     });
+}
+
+/// As it broke: while a request waited for a message to be in its slot, everybody behind it waited too. Receives that were posted as their messages came met each
+/// one on its way to its slot, so that every message took a write of memory.
+fn pass(size: &Size, rng: &mut ChaCha8Rng) {
+    let mut world = World::new(size, rng);
+    world.set_up();
+    let entered = world.pass_a_receive_that_waits();
+    let longest = entered.iter().max().expect("messages came");
+    assert!(*longest <= HELD_CYCLES, "{entered:?}");
+    world.take_down();
+}
+
+#[test]
+fn messages_pass_a_request_whose_message_is_not_in_its_slot_yet() {
+    for_size(&SCARCE, BENCH, 3, pass);
 }
 
 /// As it broke: each message for a multi-receive, and everything behind it on the wire, waited until the one before was written. A buffer for all that comes

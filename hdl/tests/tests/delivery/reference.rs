@@ -43,8 +43,19 @@ pub struct Duty {
     pub bytes: Option<(u64, Vec<u8>)>,
     /// So many reads have been asked for, since the beginning.
     pub reads: u64,
-    /// So many writes have been answered.
-    pub writes: u64,
+    /// This write has been answered,
+    pub own: Option<u64>,
+    /// and all of lower numbers, but for a copy that waits for a slot while messages pass it.
+    pub before: u64,
+}
+
+/// A write that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Write {
+    number: u64,
+    access: Access,
+    /// It is of a copy: messages that come behind it may pass it.
+    of_copy: bool,
 }
 
 /// How often what has happened.
@@ -138,10 +149,18 @@ pub struct Wanted {
     written: Option<(u64, Vec<u8>)>,
     /// Reads and writes, each in their order: reads run ahead.
     pub reads: VecDeque<Access>,
-    pub writes: VecDeque<Access>,
-    /// Reads and writes that have been asked for.
+    pub writes: VecDeque<Write>,
+    /// Reads that have been asked for.
     pub read: u64,
-    pub wrote: u64,
+    /// Writes that have been wanted, and the numbers of those that have been asked for, in the order in which that was.
+    wrote: u64,
+    asked: VecDeque<u64>,
+    /// Writes that haven't been answered, and whether they are of copies.
+    unanswered: BTreeMap<u64, bool>,
+    answered: u64,
+    /// What the operation has read and written that what it ends with comes behind.
+    has_read: bool,
+    own: Option<u64>,
     pub outputs: VecDeque<(Output, Duty)>,
     pub releases: VecDeque<u8>,
     pub reserves: VecDeque<u8>,
@@ -305,9 +324,19 @@ impl Wanted {
             address,
             length,
         };
-        match write {
-            true => self.writes.push_back(access),
-            false => self.reads.push_back(access),
+        if write {
+            let (number, of_copy) = (self.wrote, self.has_read);
+            self.writes.push_back(Write {
+                number,
+                access,
+                of_copy,
+            });
+            self.unanswered.insert(number, of_copy);
+            self.wrote += 1;
+            self.own = Some(number);
+        } else {
+            self.reads.push_back(access);
+            self.has_read = true;
         }
         match (self.fails)(access) {
             true => Err(BusError),
@@ -315,12 +344,20 @@ impl Wanted {
         }
     }
 
-    /// An output that has to come behind the accesses that have to come so far.
+    /// What follows is of another operation.
+    fn begin(&mut self) {
+        self.has_read = false;
+        self.own = None;
+    }
+
+    /// An output that has to come behind the accesses that have to come so far, but for those of a copy that waits.
     fn owe(&mut self, output: Output) {
         let duty = Duty {
             bytes: self.written.take(),
-            reads: self.read + self.reads.len() as u64,
-            writes: self.wrote + self.writes.len() as u64,
+            reads: self.read + self.reads.len() as u64
+                - u64::from(!self.has_read && !self.reads.is_empty()),
+            own: self.own,
+            before: self.wrote,
         };
         self.outputs.push_back((output, duty));
     }
@@ -342,14 +379,46 @@ impl Wanted {
             && self.faults.is_empty()
     }
 
-    /// An access has been asked for: it has to be the one of its kind that is wanted next.
+    /// An access has been asked for: it has to be the one of its kind that is wanted next, or a message's behind a copy.
     pub fn asked(&mut self, access: Access) {
-        let (count, wanted) = match access.write {
-            true => (&mut self.wrote, &mut self.writes),
-            false => (&mut self.read, &mut self.reads),
+        if !access.write {
+            self.read += 1;
+            assert_eq!(self.reads.pop_front(), Some(access), "wanted, asked for");
+            return;
+        }
+        let first = self
+            .writes
+            .front()
+            .map(|write| (write.access, write.of_copy));
+        let at = match first {
+            Some((wanted, true)) if wanted != access => 1,
+            _ => 0,
         };
-        *count += 1;
-        assert_eq!(wanted.pop_front(), Some(access), "wanted, asked for");
+        let write = self.writes.remove(at);
+        assert_eq!(
+            write.map(|write| write.access),
+            Some(access),
+            "wanted, asked for"
+        );
+        let write = write.expect("it is the one");
+        assert!(at == 0 || !write.of_copy, "a copy passes another");
+        self.asked.push_back(write.number);
+    }
+
+    /// So many writes have been answered.
+    pub fn answer(&mut self, answered: u64) {
+        while self.answered < answered {
+            let number = self.asked.pop_front().expect("it was asked for");
+            self.unanswered.remove(&number);
+            self.answered += 1;
+        }
+    }
+
+    /// What must have been answered before an output and hasn't.
+    pub fn is_early(&self, duty: &Duty) -> bool {
+        let left: Vec<_> = self.unanswered.range(..duty.before).collect();
+        let waits = |&(number, of_copy): &(&u64, &bool)| *of_copy && Some(*number) != duty.own;
+        left.len() > 1 || !left.iter().all(waits)
     }
 
     /// Takes the first output that is owed to whom this one is: each request hears of its messages, and each pair of its
@@ -359,7 +428,9 @@ impl Wanted {
             (Output::Complete { entry, .. }, Output::Complete { entry: other, .. }) => {
                 entry.request == other.request
             }
-            (Output::Update(update), Output::Update(other)) => update.pair == other.pair,
+            (Output::Update(update), Output::Update(other)) => {
+                (update.pair, update.accepted) == (other.pair, other.accepted)
+            }
             (Output::Asked(asked), Output::Asked(other)) => asked.pair == other.pair,
             (Output::Answered(answered), Output::Answered(other)) => answered.pair == other.pair,
             _ => false,
@@ -390,6 +461,11 @@ impl Reference {
                 writes: VecDeque::new(),
                 read: 0,
                 wrote: 0,
+                asked: VecDeque::new(),
+                unanswered: BTreeMap::new(),
+                answered: 0,
+                has_read: false,
+                own: None,
                 outputs: VecDeque::new(),
                 releases: VecDeque::new(),
                 reserves: VecDeque::new(),
@@ -499,6 +575,7 @@ impl Reference {
 
     /// A message has been taken.
     pub fn arrive(&mut self, arrival: &Arrival) {
+        self.wanted.begin();
         let pair = self.pair(arrival.pair);
         let dropped = pair.is_none_or(|pair| pair.failed.is_some());
         let behind = !dropped && self.delivery.is_behind_a_lost_one(arrival.pair);
