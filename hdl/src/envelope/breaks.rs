@@ -382,7 +382,9 @@ pub fn delivery() -> Vec<Break> {
         Break::new("nothing_passes_who_waits").force::<Answer>("passes", "false"),
         // or for the requests behind it.
         Break::new("waits_for_turns").force::<Admit>("aside", "false"),
-        // What isn't a message passes it.
+        // Receives that come later than their messages don't catch up.
+        Break::new("never_catches_up").force::<Admit>("receives_come_late", "false"),
+        // What isn't a message passes who waits.
         Break::new("all_pass_who_waits").force_if::<Answer>(
             "front_is_message",
             "true",
@@ -439,7 +441,9 @@ pub fn delivery() -> Vec<Break> {
             .force::<Admit>("ends_walk", "walked.valid & !walked.data"),
         // A walk looks at its first rows again and again.
         Break::new("begins_again").force::<Admit>("walk_again.d", "false"),
-        // Messages and requests wait for the end of a walk.
+        // A walk goes before messages and requests,
+        Break::new("walks_first").force::<Admit>("walk_waits", "false"),
+        // or these wait for the end of a walk.
         Break::new("walks_alone")
             .force_if::<Admit>("arrival_free", "false", "stage.q != Stage::None")
             .force_if::<Admit>("list_free", "false", "stage.q != Stage::None"),

@@ -188,6 +188,7 @@ impl Logic for Delivery {
         join!(self.answering.walked => self.admit.walked);
         join!(self.answering.follow => self.admit.follow);
         self.admit.aside.next = self.answering.waits_aside.val();
+        self.admit.receives_come_late.next = self.answering.receives_come_late.val();
         join!(self.answering.fills => self.admit.fills);
         self.admit.retry.next = self.answering.retry.val();
         join!(self.answering.removed => self.admit.removed);

@@ -1,6 +1,6 @@
 //! What comes next.
 
-use super::{Admit, Stage, State};
+use super::{Admit, MOST_TURNS, Stage, State, TURNS};
 use crate::envelope::asked::{Ask, Asked};
 use crate::prelude::*;
 use crate::types;
@@ -137,14 +137,26 @@ impl Admit {
             } else if self.arrival_goes.val() {
                 self.arrival.ready.next = true;
                 self.arrival_first.d.next = false;
-                self.requests_first.d.next = true;
+                self.walk_yields.d.next = false;
+                // Nobody is owed more than one or two turns who didn't want them when messages passed.
+                if !self.owed.q.val().any() | !self.lists.valid.val() {
+                    self.owed.d.next = 1.into();
+                    if self.receives_come_late.val() {
+                        self.owed.d.next = TURNS.into();
+                    }
+                } else if self.aside.val() & (self.owed.q.val() < MOST_TURNS) {
+                    self.owed.d.next = self.owed.q.val() + TURNS;
+                }
                 self.pair_read.next = self.arrival.data.val().pair;
                 self.looked.d.next = false;
                 self.alone.d.next = self.arrival_alone.val();
                 self.state.d.next = State::Message;
             } else if self.list_goes.val() {
                 self.lists.ready.next = true;
-                self.requests_first.d.next = false;
+                self.walk_yields.d.next = false;
+                if self.owed.q.val().any() {
+                    self.owed.d.next = self.owed.q.val() - 1;
+                }
                 self.endpoint_held.d.next = self.list_endpoint.val();
                 self.state.d.next = State::Request;
             }

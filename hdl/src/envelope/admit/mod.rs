@@ -20,7 +20,7 @@
 //!   waits for the request of its endpoint that is being looked up, which says whether the host keeps receives back.
 //! - *A request* waits for the request before it, and for receives that have to be woken; if its endpoint is stalled, for all messages,
 //!   and the step of a walk, that are being looked up. Messages it needn't wait for: each is either in Lists or has met its receive. One that is in Lists may not be
-//!   in its slot yet: then the request waits in Answer.
+//!   in its slot yet: then the request waits aside in Answer, and messages pass it: four, if another request waits for its turn.
 //! - *A message without a slot* is waited for until Answer has dealt with it: if it meets no receive its pair fails before another message or request enters.
 //! - *While an endpoint has a multi-receive posted*, its messages enter one at a time: each when Lists and Answer have dealt with all before it, and nothing
 //!   else until they have dealt with it. So does a multi-receive itself, with all messages that it finds.
@@ -28,8 +28,8 @@
 //!   the request, of any endpoint, that is being looked up: a receive that finds its list full waits before its pair ends. From then
 //!   on the pair is failed, or isn't connected, and its receives end one by one: the pair is *walked*, in the background.
 //!
-//! Messages and requests take turns, so that neither can hold up the other for good, and a step of a walk goes between two of
-//! them. Before all these go, in this order, a message whose slot couldn't be written, one that has found no slot, a request that enters
+//! Messages and requests take turns, so that neither can hold up the other for good. While receives come later than their messages a request has two turns for one of a
+//! message, so that they catch up; and messages that pass a request which waits aside give their turns back later. A step of a walk goes between two of them. Before all these go, in this order, a message whose slot couldn't be written, one that has found no slot, a request that enters
 //! anew, and a receive that has to be woken. An arrival that waits goes between two control requests or faults, so that a late message of a pair that is closed can't meet the next connection
 //! of its number.
 //!
@@ -94,6 +94,11 @@ const _: () = assert!(slot_number(1, 0) == 1 << 6, "the kernel cuts slots here")
 
 /// Things between here and the end of the Ledger, at most.
 pub(super) const ENTERED: u64 = 16;
+
+/// Turns of requests for one of a message while receives come later than their messages: so they catch up. Otherwise one.
+const TURNS: u64 = 2;
+/// Turns that requests may be owed: a request that waits aside is passed by half as many messages.
+const MOST_TURNS: u64 = 8;
 
 /// What is kept of a pair.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -208,8 +213,10 @@ pub(super) struct Admit {
     pub walked: Pulse<In, Bit>,
     /// Pulse: all that entered before the mark has ended.
     pub marked: Signal<In, Bit>,
-    /// The request that entered last waits aside in Answer for host memory: messages needn't wait for their turns.
+    /// The request that entered last waits aside in Answer for host memory: messages may take turns of requests, which they give back.
     pub aside: Signal<In, Bit>,
+    /// The last receive has found a message: receives come later than their messages.
+    pub receives_come_late: Signal<In, Bit>,
     /// What follows of a multi-receive.
     pub follow: Pulse<In, Follow>,
     /// Pulse: the request found a message that isn't anywhere, and has to enter anew.
@@ -308,8 +315,8 @@ pub(super) struct Admit {
     arrival_fills: Reg<Bit>,
     /// It had no vacant slot while a request was under way.
     awaits_slot: Reg<Bit>,
-    /// The next request goes before the next message.
-    requests_first: Reg<Bit>,
+    /// So many requests go before the next message, if that many are offered.
+    owed: Reg<Bits<4>>,
     /// The next arrival goes before the next fault or control request.
     arrival_first: Reg<Bit>,
     // What is about to enter: its command, if it has one, what Answer hears, and what then.
@@ -357,6 +364,8 @@ pub(super) struct Admit {
     walk_is_asked: Reg<Bit>,
     /// It has taken a step.
     walk_begun: Reg<Bit>,
+    /// A message or a request goes before its next step, if one may.
+    walk_yields: Reg<Bit>,
     /// Its next step goes on where the last one stopped.
     walk_again: Reg<Bit>,
 
@@ -384,6 +393,8 @@ pub(super) struct Admit {
     named_pair: Signal<Local, Bits<16>>,
     /// A step of the walk enters.
     walk_goes: Signal<Local, Bit>,
+    /// A message or a request goes before it.
+    walk_waits: Signal<Local, Bit>,
     /// Lists and Answer have dealt with all messages and requests that have entered.
     all_is_found: Signal<Local, Bit>,
     /// What entered alone is dealt with: nothing follows.

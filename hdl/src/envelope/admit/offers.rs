@@ -1,6 +1,6 @@
 //! Whether the message that is offered, or the request, may enter.
 
-use super::{Admit, ENTERED, Stage};
+use super::{Admit, ENTERED, MOST_TURNS, Stage};
 use crate::prelude::*;
 use abi::request::CLAIM_SLOT_BITS;
 
@@ -85,8 +85,8 @@ impl Admit {
         self.arrival_goes.next = self.arrival_free.val()
             & (self.arrival_now.val()
                 | self.awaits_slot.q.val()
-                | self.aside.val()
-                | !(self.requests_first.q.val() & self.lists.valid.val()));
+                | (self.aside.val() & (self.owed.q.val() < MOST_TURNS))
+                | !(self.owed.q.val().any() & self.lists.valid.val()));
     }
 
     /// A request waits for the one before it, and for receives that have to be woken; one of a stalled endpoint for all messages and the step of a walk,

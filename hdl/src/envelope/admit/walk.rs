@@ -10,8 +10,8 @@
 //! waits for room is done by then, as if it had come in one step, and a receive that finds its list full waits. No other
 //! message of the endpoint enters before the walk's first step.
 //!
-//! Each step is a command of its own, in the order of the card. Messages and requests enter while Lists and Answer deal with it, as the next step doesn't before
-//! they have. A step of Lists looks at a few rows only, so none holds up the others for long. Nothing new can be found behind
+//! Each step is a command of its own, in the order of the card; between two of them a message or a request goes, if one
+//! waits. A step of Lists looks at a few rows only, so none holds up the others for long. Nothing new can be found behind
 //! the place that a walk has come to: receives that name a pair are posted only while it is connected and hasn't failed,
 //! and an endpoint is closed after its rings are.
 
@@ -26,9 +26,13 @@ use abi::completion::CompletionKind;
 impl Admit {
     /// Whether a step goes, and whether the receive of its endpoint that waits is one of those that end.
     pub(super) fn prepare_walk(&mut self) {
+        self.walk_waits.next =
+            self.walk_yields.q.val() & (self.arrival_free.val() | self.list_free.val());
         self.walk_goes.next = ((self.stage.q.val() == Stage::Step)
             | (self.stage.q.val() == Stage::Mark))
-            & self.has_place.val();
+            & self.has_place.val()
+            & !self.aside.val()
+            & !self.walk_waits.val();
         self.waiting_named.next = self.backlog.waits.val()
             & ((self.cause.q.val() == Walk::Endpoint)
                 | (!self.backlog.waiting.val().any_source
@@ -65,6 +69,7 @@ impl Admit {
                 }
                 self.walk_begun.d.next = true;
                 self.walk_again.d.next = true;
+                self.walk_yields.d.next = true;
                 self.stage.d.next = Stage::Asked;
                 self.after.d.next = State::Last;
                 if self.walk_begun.q.val() {

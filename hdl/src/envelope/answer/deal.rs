@@ -133,6 +133,7 @@ impl Answer {
                             self.done.next = true;
                         }
                         Ask::Receive => {
+                            self.found_before.d.next = self.answer.val().found;
                             if self.answer.val().found {
                                 self.state.d.next = State::Taken;
                             } else {
@@ -426,5 +427,6 @@ impl Answer {
             self.is_aside.d.next = false;
         }
         self.waits_aside.next = self.is_aside.q.val();
+        self.receives_come_late.next = self.found_before.q.val();
     }
 }

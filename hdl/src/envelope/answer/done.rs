@@ -12,12 +12,7 @@ impl Answer {
     pub(super) fn finish(&mut self) {
         self.questions.output.ready.next =
             (self.done.val() & !self.resumed.q.val()) | self.steps_aside.val();
-        self.of_arrival.next = (self.ask.val() == Ask::Message)
-            | (self.ask.val() == Ask::Drop)
-            | (self.ask.val() == Ask::Revoked)
-            | (self.ask.val() == Ask::Put)
-            | (self.ask.val() == Ask::Get)
-            | (self.ask.val() == Ask::Answer);
+        self.of_arrival.next = self.front_is_message.val() & !self.resumed.q.val();
         self.of_request.next = !self.of_arrival.val()
             & (self.ask.val() != Ask::Lost)
             & (self.ask.val() != Ask::Last)

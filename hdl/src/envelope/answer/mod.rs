@@ -12,6 +12,9 @@
 //! What was asked comes beside its answer, in order, and each is dealt with to its end before the next: that takes three
 //! cycles for a message that meets a receive. Jobs leave in this order too.
 //!
+//! **A message that isn't in its slot yet.** The request that has found it waits *aside*. Questions of messages pass it, and between two of them it is looked at
+//! again; all others wait behind it. So no request enters before it is dealt with, and if the slot couldn't be written it can enter anew.
+//!
 //! **Multi-receives.** A receive with `FLAG_MULTI` stays posted after a message, and its buffer begins behind it from
 //! then on. It was posted with one completion reserved, like any request, and that is its last one's. So a message after
 //! which it stays needs a completion of its own, reserved at that moment; if none is free the receive ends with this
@@ -172,6 +175,8 @@ pub(super) struct Answer {
     pub request_done: Signal<Out, Bit>,
     /// A request waits aside, for a message to be in its slot.
     pub waits_aside: Signal<Out, Bit>,
+    /// The last receive that was asked about has found a message.
+    pub receives_come_late: Signal<Out, Bit>,
     /// What a step of a walk found is known. There may be more.
     pub walked: Pulse<Out, Bit>,
 
@@ -242,6 +247,8 @@ pub(super) struct Answer {
     resumed: Reg<Bit>,
     /// It is looked at before another message passes.
     looks_next: Reg<Bit>,
+    /// The last receive that was asked about has found a message.
+    found_before: Reg<Bit>,
 
     front: Signal<Local, Asked>,
     front_is_message: Signal<Local, Bit>,

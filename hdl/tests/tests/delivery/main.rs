@@ -334,6 +334,7 @@ fn each_break_of_the_gates_is_noticed() {
         lost(&size, rng);
         lost_beside(&size, rng);
         pass(&size, rng);
+        catch_up(&size, rng);
         revoke(World::new(&size, rng));
         gets_at_the_end(&size, rng);
         claim_of_the_failing(&size, rng);
@@ -553,15 +554,31 @@ fn a_multi_receive_goes_on_and_ends_whoever_loses_a_message() {
 fn pass(size: &Size, rng: &mut ChaCha8Rng) {
     let mut world = World::new(size, rng);
     world.set_up();
-    let entered = world.pass_a_receive_that_waits();
-    let longest = entered.iter().max().expect("messages came");
-    assert!(*longest <= HELD_CYCLES, "{entered:?}");
+    for another_waits in [false, true, false] {
+        let entered = world.pass_a_receive_that_waits(another_waits);
+        let longest = entered.iter().max().expect("messages came");
+        assert!(*longest <= HELD_CYCLES, "{entered:?}");
+    }
     world.take_down();
 }
 
 #[test]
 fn messages_pass_a_request_whose_message_is_not_in_its_slot_yet() {
     for_size(&SCARCE, BENCH, 3, pass);
+}
+
+/// Receives that come later than their messages have two turns for one.
+fn catch_up(size: &Size, rng: &mut ChaCha8Rng) {
+    let mut world = World::new(size, rng);
+    world.set_up();
+    let messages = world.catch_up(13);
+    assert!((4..=6).contains(&messages), "{messages} messages enter");
+    world.take_down();
+}
+
+#[test]
+fn receives_that_come_later_than_their_messages_catch_up() {
+    for_size(&SCARCE, BENCH, 3, catch_up);
 }
 
 /// As it broke: each message for a multi-receive, and everything behind it on the wire, waited until the one before was written. A buffer for all that comes

@@ -45,8 +45,10 @@ pub struct Duty {
     pub reads: u64,
     /// This write has been answered,
     pub own: Option<u64>,
-    /// and all of lower numbers, but for a copy that waits for a slot while messages pass it.
+    /// and all of lower numbers,
     pub before: u64,
+    /// but, if it is of a message, for a copy that waits for a slot.
+    may_pass: bool,
 }
 
 /// A write that is wanted.
@@ -161,6 +163,7 @@ pub struct Wanted {
     /// What the operation has read and written that what it ends with comes behind.
     has_read: bool,
     own: Option<u64>,
+    is_message: bool,
     pub outputs: VecDeque<(Output, Duty)>,
     pub releases: VecDeque<u8>,
     pub reserves: VecDeque<u8>,
@@ -345,9 +348,10 @@ impl Wanted {
     }
 
     /// What follows is of another operation.
-    fn begin(&mut self) {
+    fn begin(&mut self, is_message: bool) {
         self.has_read = false;
         self.own = None;
+        self.is_message = is_message;
     }
 
     /// An output that has to come behind the accesses that have to come so far, but for those of a copy that waits.
@@ -355,9 +359,10 @@ impl Wanted {
         let duty = Duty {
             bytes: self.written.take(),
             reads: self.read + self.reads.len() as u64
-                - u64::from(!self.has_read && !self.reads.is_empty()),
+                - u64::from(self.is_message && !self.reads.is_empty()),
             own: self.own,
             before: self.wrote,
+            may_pass: self.is_message,
         };
         self.outputs.push_back((output, duty));
     }
@@ -417,7 +422,9 @@ impl Wanted {
     /// What must have been answered before an output and hasn't.
     pub fn is_early(&self, duty: &Duty) -> bool {
         let left: Vec<_> = self.unanswered.range(..duty.before).collect();
-        let waits = |&(number, of_copy): &(&u64, &bool)| *of_copy && Some(*number) != duty.own;
+        let waits = |&(number, of_copy): &(&u64, &bool)| {
+            duty.may_pass && *of_copy && Some(*number) != duty.own
+        };
         left.len() > 1 || !left.iter().all(waits)
     }
 
@@ -466,6 +473,7 @@ impl Reference {
                 answered: 0,
                 has_read: false,
                 own: None,
+                is_message: false,
                 outputs: VecDeque::new(),
                 releases: VecDeque::new(),
                 reserves: VecDeque::new(),
@@ -575,7 +583,7 @@ impl Reference {
 
     /// A message has been taken.
     pub fn arrive(&mut self, arrival: &Arrival) {
-        self.wanted.begin();
+        self.wanted.begin(true);
         let pair = self.pair(arrival.pair);
         let dropped = pair.is_none_or(|pair| pair.failed.is_some());
         let behind = !dropped && self.delivery.is_behind_a_lost_one(arrival.pair);
@@ -612,6 +620,7 @@ impl Reference {
 
     /// A request of the list ring has been taken.
     pub fn list(&mut self, endpoint: u8, domain: u8, request: &ListRequest) {
+        self.wanted.begin(false);
         let row =
             decode_list(request, CAPABILITY_RULES).expect("only well-formed requests get here");
         let waits = self.delivery.waits(endpoint);
@@ -644,11 +653,13 @@ impl Reference {
 
     /// The message of a place whose slot couldn't be written is removed.
     pub fn slot_fails(&mut self, pair: u16, slot: u8) {
+        self.wanted.begin(false);
         self.delivery.slot_fails(pair, slot, &mut self.wanted);
     }
 
     /// The request that has found such a message enters anew.
     pub fn look_again(&mut self) {
+        self.wanted.begin(false);
         self.wanted.seen.again += 1;
         self.delivery.look_again(&mut self.wanted);
     }
@@ -673,6 +684,7 @@ impl Reference {
 
     /// A walk takes a step, its first one or another. What begins is what waits.
     pub fn walk(&mut self, step: Step, fault: Option<(u16, u8)>, control: Option<&Control>) {
+        self.wanted.begin(false);
         let command = step.command;
         self.wanted.step = Some(step);
         if self.delivery.walks() {

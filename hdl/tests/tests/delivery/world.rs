@@ -51,7 +51,7 @@ const UNREADABLE_SLOTS: usize = 6;
 const BAD_SLOTS: usize = 7;
 /// Cycles after which something that is under way has to have moved.
 const PATIENCE: u32 = 5_000;
-/// What the multi-receive of one endpoint may hold up all others for, at most.
+/// What a multi-receive, or a request that waits for memory, may hold up messages for, at most.
 pub const HELD_CYCLES: u32 = 64;
 
 /// Memory that answers with errors.
@@ -828,9 +828,9 @@ impl World {
         self.set_anew(other, 0);
     }
 
-    /// A receive finds a message that isn't in its slot yet, and more requests wait behind it. Messages of other pairs come while memory answers no write. Returns
+    /// A receive finds a message that isn't in its slot yet. Messages of another pair come while memory answers no write: three if a request waits behind the receive, else six. Returns
     /// after how many cycles each entered.
-    pub fn pass_a_receive_that_waits(&mut self) -> Vec<u32> {
+    pub fn pass_a_receive_that_waits(&mut self, another_waits: bool) -> Vec<u32> {
         self.mood = Mood::Quiet;
         let (slow, other) = (self.pairs[BAD_SLOTS - 3], self.pairs[BAD_SLOTS - 2]);
         self.set_anew(slow, 4);
@@ -843,9 +843,9 @@ impl World {
         self.post_receive(self.endpoint_of(slow), slow, 0, 64);
         let mut probe = self.request(Opcode::Probe);
         (probe.pair, probe.context) = (slow, 1);
-        self.list = Some((self.endpoint_of(slow), probe));
+        self.list = another_waits.then(|| (self.endpoint_of(slow), probe));
         let mut entered = vec![];
-        for n in 0..6 {
+        for n in 0..if another_waits { 3 } else { 6 } {
             self.offer_message_in_context(other, 0, vec![n; 9]);
             let mut cycles = 0;
             while self.arrival.is_some() && cycles < 1_000 {
@@ -854,11 +854,47 @@ impl World {
             }
             entered.push(cycles);
         }
+        let probes = self.reference.wanted.seen.statuses.clone();
+        for _ in 0..100 {
+            self.cycle();
+        }
+        let seen = &self.reference.wanted.seen.statuses;
+        assert_eq!(*seen, probes, "a request passes the one that waits");
         self.memory.held = false;
         self.settle();
         self.set_anew(slow, 0);
         self.set_anew(other, 0);
         entered
+    }
+
+    /// Messages and their receives are always on offer, messages first by six. Returns how many messages enter while so many receives do.
+    pub fn catch_up(&mut self, receives: u32) -> u32 {
+        self.mood = Mood::Quiet;
+        let pair = self.pairs[BAD_SLOTS - 3];
+        self.set_anew(pair, 8);
+        for _ in 0..6 {
+            self.offer_message_in_context(pair, 0, vec![]);
+            self.settle();
+        }
+        let (mut posted, mut messages) = (0, 0);
+        while posted < receives {
+            if self.arrival.is_none() {
+                self.offer_message_in_context(pair, 0, vec![]);
+                messages += 1;
+            }
+            if self.list.is_none() {
+                let mut request = self.request(Opcode::TaggedReceive);
+                request.pair = pair;
+                request.ignore_bits = u64::MAX;
+                self.give_buffer(&mut request, u16::from(self.endpoint_of(pair)) * 3, 0);
+                self.list = Some((self.endpoint_of(pair), request));
+                posted += 1;
+            }
+            self.cycle();
+        }
+        self.settle();
+        self.set_anew(pair, 0);
+        messages
     }
 
     /// Messages for a multi-receive come while memory answers no write. Returns after how many cycles each entered.
@@ -1020,11 +1056,15 @@ impl World {
         }
         let waits = self.fill_the_list(pair);
         self.control = Some(Control::EndpointFlush(1));
+        let mut posted = 0;
         while self.control.is_some() {
             for flags in [FLAG_RESUME, 0] {
                 self.post_receive(0, pair, flags, 0);
+                posted += 1;
             }
         }
+        // The endpoint is stalled, and its requests wait for each step, but not for the end of the walk.
+        assert!(posted > 8, "{posted} requests enter beside a walk");
         assert_ne!(self.reference.waits(0), Some(waits), "16 have gone");
         self.settle();
         self.control(Control::EndpointFlush(0));
