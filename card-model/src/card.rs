@@ -366,7 +366,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.send_frame(header.destination_mac, seal(header, payload));
     }
 
-    /// Lets time pass: a pair whose peer has been silent for too long by `now` goes back, or fails. What was refused to a peer is told, if it is time.
+    /// Lets time pass: a pair whose peer has been silent for too long by `now` gives its last send again, or fails. What was refused to a peer is told, if it is time.
     pub fn advance_to(&mut self, now: u64) {
         self.now = now;
         self.regions.grants.advance_to(now);

@@ -112,9 +112,9 @@ struct Source {
     granted: u32,
     /// Sends that its run of descriptors holds.
     holds: usize,
-    /// Log2 of the time without acknowledgement after which it goes back; 0: it never does.
+    /// Log2 of the time without acknowledgement after which it gives its last send again; 0: it never does.
     timeout_log2: u8,
-    /// Times that it goes back before it fails.
+    /// Times that it does so before it fails.
     retry_limit: u8,
     /// Its sends, from number `acknowledged` on.
     sends: VecDeque<Posted>,

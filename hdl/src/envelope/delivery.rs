@@ -17,7 +17,7 @@
 //! ```
 //!
 //! The order of the card is made in [`Admit`](super::admit::Admit), and everything behind it keeps it: what Lists answer, the ways of the
-//! payloads, the writes, and what is told at the end. So each room works on a thing of its own at the same time, and
+//! payloads, the writes, and what is told at the end. Only a request that waits for a message to be in its slot is passed, by messages. So each room works on a thing of its own at the same time, and
 //! "exactly one of matched and cancelled" and "completion after the last write response" are still properties of a
 //! sequence.
 

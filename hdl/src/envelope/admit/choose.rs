@@ -78,7 +78,7 @@ impl Admit {
             if !self.pairs.initialized.val() {
                 self.state.d.next = State::Idle;
             } else if self.lost.valid.val() & !self.lost_in.q.val() {
-                // It needs no place: it has just given the Ledger's back, and no message takes that before it.
+                // It needs no place: it has just given the Ledger's back. What follows of a multi-receive may have taken that: then one more has entered than there are places.
                 self.lost.ready.next = true;
                 self.pair_held.d.next = self.lost.data.val().pair;
                 self.endpoint_held.d.next = self.lost.data.val().endpoint;

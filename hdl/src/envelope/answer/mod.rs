@@ -9,11 +9,12 @@
 //!              └────────┘
 //! ```
 //!
-//! What was asked comes beside its answer, in order, and each is dealt with to its end before the next: that takes three
-//! cycles for a message that meets a receive. Jobs leave in this order too.
+//! What was asked comes beside its answer, in order, and each is dealt with to its end before the next, but for a request that waits aside: that takes three
+//! cycles for a message that meets a receive. Jobs leave in the order in which they are dealt with.
 //!
-//! **A message that isn't in its slot yet.** The request that has found it waits *aside*. Questions of messages pass it, and between two of them it is looked at
-//! again; all others wait behind it. So no request enters before it is dealt with, and if the slot couldn't be written it can enter anew.
+//! **A message that isn't in its slot yet** is in Lists all the same. The request that has found it waits *aside* until the slot's write is answered. Questions of messages
+//! pass it, and between two of them it is looked at again; all others wait behind it. So no request enters before it is dealt with, and if the slot couldn't be written it
+//! enters anew.
 //!
 //! **Multi-receives.** A receive with `FLAG_MULTI` stays posted after a message, and its buffer begins behind it from
 //! then on. It was posted with one completion reserved, like any request, and that is its last one's. So a message after
@@ -31,9 +32,6 @@
 //!
 //! **Ready messages.** A ready message that finds no receive is refused: its payload is dropped, its envelope freed, and
 //! its sender told. Admit has said beforehand whether that may be: a receive may be on its way.
-//!
-//! **Filling.** A message that finds no receive is in Lists before it is in its slot. A request that finds such a message waits until the slot's
-//! write has been answered. If that was an error, the message isn't anywhere, and the request enters anew.
 //!
 //! | file | idea |
 //! |---|---|

@@ -31,8 +31,8 @@
 //! the order of the jobs. A frame gets its number when it begins, so a job that is refused leaves no hole; its send is taken out of the run, and those behind
 //! it move up.
 //!
-//! A pair goes back to its first send that isn't safe when its peer misses one or is silent (`go_back.rs`): those that have left are given again before any
-//! other, with their numbers. For answers that don't come it goes back to the first get that waits for one, and gives again only gets that do.
+//! A pair goes back to its first send that isn't safe when its peer misses one (`go_back.rs`): those that have left are given again before any
+//! other, with their numbers. When its peer is silent it gives the last of them again, and no other. For answers that don't come it goes back to the first get that waits for one, and gives again only gets that do.
 //!
 //! A fault completes all that the pair has, except jobs that are given for the first time: their buffers may still be read, so they complete when they are
 //! answered. It waits for the answers of those that are given again, and `PairClear` for all; neither waits for the wire.
