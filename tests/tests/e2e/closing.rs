@@ -217,7 +217,7 @@ fn what_was_cancelled_or_closed_is_never_sent_again() {
         let mut me = Side::with(&host, Setup::with_credits(2));
         if me.rank() == 0 {
             let requests: Vec<_> = (0..4).map(|number| me.send(1, 5, number, 50)).collect();
-            me.pause(10 * u64::from(ACKNOWLEDGE_TIMEOUT));
+            me.pause(20 * u64::from(ACKNOWLEDGE_TIMEOUT));
             // The first two have left, so that only the pair's end ends them.
             let cancelled = me.endpoint.cancel(10, requests[0]);
             cancelled.expect("there is room");
