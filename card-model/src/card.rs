@@ -472,9 +472,10 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         }
         add(Action::Flush, self.failing.is_some());
         for (at, update) in self.updates.iter().enumerate() {
-            let mut before = self.updates.range(..at);
-            let first = !before.any(|other| other.pair == update.pair);
-            add(Action::Update(update.pair), first);
+            let Update { pair, accepted, .. } = *update;
+            let mut before = self.updates.range(..at).filter(|other| other.pair == pair);
+            let first = !before.any(|other| other.accepted || !accepted);
+            add(Action::Update { pair, accepted }, first);
         }
         for endpoint in 0..self.endpoints.count() {
             let can = |ring| self.endpoints.can_fetch(endpoint, ring);
@@ -527,8 +528,9 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 }
             }
             Action::Flush => self.flush(),
-            Action::Update(pair) => {
-                let next = self.updates.iter().position(|update| update.pair == pair);
+            Action::Update { pair, accepted } => {
+                let mut all = self.updates.iter();
+                let next = all.position(|next| (next.pair, next.accepted) == (pair, accepted));
                 if let Some(update) = next.and_then(|at| self.updates.remove(at)) {
                     self.acknowledge.update(&update);
                 }

@@ -8,6 +8,7 @@ use abi::key::{remote_key_index, remote_key_tag};
 
 use crate::card::{Card, Timing};
 use crate::memory::HostMemory;
+use crate::output::Update;
 use crate::schedule::Action;
 
 /// Words of data as a layout takes them; what isn't given is zero.
@@ -137,9 +138,9 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 || !card.asked.is_empty()
         };
         while left(self) {
-            let next = self.updates.front().map(|update| update.pair);
-            if let Some(pair) = next {
-                self.step(Action::Update(pair));
+            let next = self.updates.front().copied();
+            if let Some(Update { pair, accepted, .. }) = next {
+                self.step(Action::Update { pair, accepted });
             }
             if let Some(fault) = self.next_fault() {
                 self.step(fault);

@@ -23,8 +23,14 @@ pub enum Action {
     /// The failure that is carried out reaches those who wait for messages: the pair's receives end, one each time, and then its endpoint gets the
     /// event.
     Flush,
-    /// The next thing that has happened to the envelopes of a pair is counted: frames tell of it from now on. Pairs have no order among each other.
-    Update(u16),
+    /// The next thing that has happened to the envelopes of a pair is counted: frames tell of it from now on. Pairs have no order among each other. Messages that are
+    /// accepted may pass an envelope that is freed when its message has been copied.
+    Update {
+        /// Pair.
+        pair: u16,
+        /// It is a message that is accepted.
+        accepted: bool,
+    },
     /// The next entry of an endpoint's list ring is fetched and carried out.
     List(u8),
     /// The next entry of an endpoint's send ring is fetched, and queued or refused.

@@ -21,7 +21,7 @@ use card_model::link::screen;
 use card_model::matching::{Command, Lists, Operation as Match, Reply};
 use card_model::memory::{HostMemory, Pieces};
 use card_model::sends::SourceNumbers;
-use card_model::{Action, Break, Card, CardSizes, Output, Reason, Timing};
+use card_model::{Action, Break, Card, CardSizes, Output, Reason, Timing, Update};
 
 use super::Event;
 use super::memory::{Reads, Weak};
@@ -424,8 +424,10 @@ impl Timing for Gates {
         while let Some((_, of)) = self.releasing.pop_front_if(known) {
             self.released[of] += 1;
         }
-        let next = self.next_delivered(at, request);
-        let stays = next.is_some_and(|entry| entry.flags & COMPLETION_MORE != 0);
+        let next = self.next_delivered(at, request).cloned();
+        let stays = next
+            .as_ref()
+            .is_some_and(|entry| entry.flags & COMPLETION_MORE != 0);
         let owner = self.owners[at];
         let queue = &self.told[owner];
         let until = self.commands.front().map_or(u64::MAX, |next| next.0);
@@ -442,8 +444,9 @@ impl Timing for Gates {
         self.stays.1 += usize::from(full);
         assert!(
             stays || full,
-            "cycle {}: a multi-receive of endpoint {endpoint} ends, and at most {most} completions are taken",
-            self.last.0
+            "cycle {}: the multi-receive {request} of endpoint {endpoint} ends with {next:?}, and at most {most} completions of {} are taken",
+            self.last.0,
+            queue.size
         );
         stays
     }
@@ -1164,17 +1167,21 @@ impl Follower {
 
     /// What has become of the envelopes of a failed pair nobody is told.
     fn forget_updates(&mut self) {
-        let failed: Vec<u16> = self.card.updates().map(|update| update.pair).collect();
-        for pair in failed {
+        let updates: Vec<Update> = self.card.updates().cloned().collect();
+        for Update { pair, accepted, .. } in updates {
             if self.failed.contains(&pair) {
-                self.card.step(Action::Update(pair));
+                self.card.step(Action::Update { pair, accepted });
             }
         }
     }
 
     fn sink(&mut self, cycle: u64, pair: u16, accepted: u32, freed: u32) {
         self.forget_updates();
-        while !self.can(Action::Update(pair)) {
+        let update = Action::Update {
+            pair,
+            accepted: accepted != self.card.credits(pair).sink.accepted,
+        };
+        while !self.can(update) {
             // What is accepted and gave no command was revoked.
             if accepted != self.card.credits(pair).sink.accepted {
                 while self.card.arrivals().next().is_none() {
@@ -1194,7 +1201,7 @@ impl Follower {
         }
         let had = (cycle, self.numbers(pair));
         self.had.entry(pair).or_default().push(had);
-        self.card.step(Action::Update(pair));
+        self.card.step(update);
         let numbers = self.numbers(pair);
         assert_eq!(
             (numbers.0, numbers.1),
