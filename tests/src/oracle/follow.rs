@@ -1788,9 +1788,11 @@ impl Follower {
                 _ => false,
             };
             let Some(&action) = actions.iter().find(|action| !owes(action)) else {
-                // One frame may have said of two messages that they were missing.
-                let told =
-                    |pair: &u16| self.answered.contains(pair) || self.gaps_told.contains_key(pair);
+                // One frame may have said of two messages that they were missing, or have answered two that asked.
+                let told = |pair: &u16| {
+                    let asked = self.asked.get(pair).is_some_and(|asked| *asked > 1);
+                    self.answered.contains(pair) || self.gaps_told.contains_key(pair) || asked
+                };
                 let early = |action: &&Action| {
                     matches!(action, Action::Control(pair)
                     if told(pair) && !self.card.has_news(*pair))
