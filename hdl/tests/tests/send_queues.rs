@@ -1794,15 +1794,8 @@ fn get_behind_a_window(size: &Size, rng: &mut ChaCha8Rng) {
     };
     for request in 0..=MAX_UNACKNOWLEDGED.into() {
         let get = Send {
-            endpoint: 0,
-            pair,
-            length: 0,
-            segments: Segments::default(),
-            inline: None,
-            ready: false,
-            request,
             get: true,
-            ..any
+            ..message_of(&any, pair, request)
         };
         offer(&mut bench, "sends", &get.words());
     }
