@@ -43,6 +43,9 @@ const AWARE_CYCLES: u64 = 4000;
 /// Cycles from the one in which the model gives a reserved completion back until the gates have, at most: the model may have looked at the frame that ended a
 /// send as soon as that had come, and the gates some 200 cycles later, or more where a pair fails.
 const RELEASE_CYCLES: u64 = 1000;
+/// Cycles from the one in which the doorbell of a gather's second entry is written until the entry is joined with the first, at most. Until then
+/// the gates may keep a completion free for it too: an entry that is read ahead isn't known to be a second.
+const JOINED_CYCLES: u64 = 1000;
 /// log2 of the entries of the model's completion queues, at an address where nothing else is: they are consumed when they are written, so that
 /// the model never waits for its host.
 const COMPLETIONS_LOG2: u8 = 13;
@@ -242,7 +245,21 @@ fn posted(story: &Story, endpoint: usize, ring: WorkRing) -> impl Iterator<Item 
 }
 
 /// Requests of a send ring that a completion is kept free for, by the entries that were rung: the second entry of a gather is no request.
-fn requests(rung: Indices, posts: &[&Post]) -> Indices {
+fn requests(rung: &Indices, posts: &[&Post]) -> Indices {
+    let before = seconds_before(posts);
+    let less = |&(cycle, index)| (cycle, index - before[index as usize]);
+    rung.iter().map(less).collect()
+}
+
+/// Second entries of gathers, by the entries that were rung.
+fn seconds(rung: &Indices, posts: &[&Post]) -> Indices {
+    let before = seconds_before(posts);
+    let seconds = |&(cycle, index)| (cycle, before[index as usize]);
+    rung.iter().map(seconds).collect()
+}
+
+/// How many of the entries in front of each, and of all in the end, are seconds of gathers.
+fn seconds_before(posts: &[&Post]) -> Vec<u64> {
     let mut seconds = 0;
     let mut before = vec![0];
     for post in posts {
@@ -250,8 +267,7 @@ fn requests(rung: Indices, posts: &[&Post]) -> Indices {
         seconds += u64::from(opcode == Opcode::Segments.code());
         before.push(seconds);
     }
-    let less = |(cycle, index)| (cycle, index - before[index as usize]);
-    rung.into_iter().map(less).collect()
+    before
 }
 
 /// What the host of an endpoint rang and saw.
@@ -259,6 +275,8 @@ fn requests(rung: Indices, posts: &[&Post]) -> Indices {
 struct Told {
     /// Requests of the send ring, not entries.
     sends: Indices,
+    /// Its other entries.
+    seconds: Indices,
     lists: Indices,
     consumed: Indices,
     /// Entries of the completion queue.
@@ -434,7 +452,9 @@ impl Timing for Gates {
         let taken = |of: usize| {
             let told = &self.told[of];
             let fetched = index_at(&told.sends, until) + index_at(&told.lists, until);
-            fetched as i64 - self.released[of]
+            let joined = index_at(&told.seconds, self.last.0.saturating_sub(JOINED_CYCLES));
+            let apart = index_at(&told.seconds, until) - joined;
+            (fetched + apart) as i64 - self.released[of]
         };
         let sharing = (0..self.owners.len()).filter(|of| self.owners[*of] == owner);
         let consumed = index_at(&queue.consumed, self.last.0);
@@ -673,8 +693,10 @@ impl Follower {
             let mut opened = story.endpoints.iter();
             let opened = opened.find(|opened| usize::from(opened.endpoint) == endpoint);
             let posted: Vec<&Post> = posted(story, endpoint, WorkRing::Send).collect();
+            let rung = indices(&events, endpoint, SEND_TAIL);
             Told {
-                sends: requests(indices(&events, endpoint, SEND_TAIL), &posted),
+                sends: requests(&rung, &posted),
+                seconds: seconds(&rung, &posted),
                 lists: indices(&events, endpoint, LIST_TAIL),
                 consumed: indices(&events, endpoint, COMPLETION_HEAD),
                 size: opened.map_or(0, |opened| 1 << opened.log2[2]),
