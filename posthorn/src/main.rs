@@ -1,5 +1,7 @@
 //! The `posthorn` command.
 
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,6 +20,7 @@ use posthorn::replay::{self, Options, Replayed, Shared};
 use posthorn::soak;
 use posthorn::trace::{Call, Trace};
 use replay_options::{CONFIGURATION, CONFIGURATIONS, ReplayOptions, can_be_written};
+use serde::Serialize;
 use sim::fault::FaultPlan;
 use sim::seed::BackPressure;
 use sim::{Firmware, Rate};
@@ -169,11 +172,32 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
+        Err(error) if error.is::<Unread>() => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Who reads what the command prints has heard enough, as `head` has.
+#[derive(Debug, thiserror::Error)]
+#[error("standard output is closed")]
+struct Unread;
+
+/// Prints what the command was asked for.
+fn print(text: impl Display) -> Result<()> {
+    let mut output = io::stdout().lock();
+    let printed = write!(output, "{text}").and_then(|()| output.flush());
+    match printed {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Unread.into()),
+        printed => printed.context("printing"),
+    }
+}
+
+/// The same for a program.
+fn print_json(value: &impl Serialize) -> Result<()> {
+    print(format_args!("{}\n", serde_json::to_string_pretty(value)?))
 }
 
 /// Where this workspace builds its firmware.
@@ -284,9 +308,9 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
         )?,
     };
     if arguments.json {
-        println!("{}", serde_json::to_string(&report)?);
+        print(format_args!("{}\n", serde_json::to_string(&report)?))?;
     } else {
-        print!("{report}");
+        print(&report)?;
     }
     let missing = report.unmeasured.len();
     ensure!(missing == 0, "{missing} points couldn't be measured");
@@ -318,11 +342,11 @@ fn soak(arguments: &SoakArguments) -> Result<ExitCode> {
     );
     line.finish_and_clear();
     if arguments.json {
-        println!("{}", soaked.covered.to_json());
+        print(format_args!("{}\n", soaked.covered.to_json()))?;
     } else {
-        println!("{}", soaked.covered);
+        print(format_args!("{}\n", soaked.covered))?;
         for ((kind, status), count) in &soaked.covered.tally.completions {
-            println!("  {kind:<8} {status:<12} {count}");
+            print(format_args!("  {kind:<8} {status:<12} {count}\n"))?;
         }
     }
     let Some((run, why)) = soaked.failed else {
@@ -360,8 +384,13 @@ fn usage(command: &str, reason: impl std::fmt::Display) -> ! {
 
 fn explain(arguments: &ExplainArguments) -> Result<ExitCode> {
     let Some(code) = &arguments.code else {
-        for (set, names) in explain::all() {
-            println!("{set}: {names}");
+        let all = explain::all();
+        if arguments.json {
+            print_json(&all)?;
+        } else {
+            for (set, names) in all {
+                print(format_args!("{set}: {}\n", names.join(" ")))?;
+            }
         }
         return Ok(ExitCode::SUCCESS);
     };
@@ -375,10 +404,10 @@ fn explain(arguments: &ExplainArguments) -> Result<ExitCode> {
         );
     }
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&found)?);
+        print_json(&found)?;
     } else {
         let texts: Vec<_> = found.iter().map(ToString::to_string).collect();
-        print!("{}", texts.join("\n"));
+        print(texts.join("\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -389,9 +418,9 @@ fn info(arguments: &InfoArguments) -> Result<ExitCode> {
     let firmware = wanted.then(|| firmware(arguments.firmware.as_deref()));
     let info = Info::new(firmware.transpose()?.map(|firmware| firmware.build_id()));
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&info)?);
+        print_json(&info)?;
     } else {
-        print!("{info}");
+        print(&info)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -514,10 +543,10 @@ fn report(
         }
     }
     match (options.json, stats) {
-        (true, true) => println!("{}", serde_json::to_string_pretty(&replayed.stats)?),
-        (true, false) => println!("{}", serde_json::to_string_pretty(&replayed.summary)?),
-        (false, true) => print!("{}", replayed.stats),
-        (false, false) => print!("{}", replayed.summary),
+        (true, true) => print_json(&replayed.stats)?,
+        (true, false) => print_json(&replayed.summary)?,
+        (false, true) => print(&replayed.stats)?,
+        (false, false) => print(&replayed.summary)?,
     }
     for failure in &replayed.failures {
         eprintln!("failed: {failure}");

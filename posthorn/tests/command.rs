@@ -266,9 +266,25 @@ fn every_code_that_is_listed_is_explained() {
             }
             codes += 1;
         }
+        let all = json(posthorn().args(["explain", "--json"]));
+        assert_eq!(all[set], json!(names.split(' ').collect::<Vec<_>>()));
     }
     let sets = abi::explain::SETS.iter();
     assert_eq!(codes, sets.map(|set| set.codes.len()).sum::<usize>());
+}
+
+#[test]
+fn what_nobody_reads_to_its_end_is_no_error_to_speak_of() {
+    let mut child = posthorn()
+        .arg("info")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
 #[test]

@@ -65,7 +65,9 @@ pub(super) struct Backlog {
     pub waits: Signal<Out, Bit>,
     /// There is news for it.
     pub has_news: Signal<Out, Bit>,
-    /// The receive that waits, or was the last to; of the endpoint of the cycle before.
+    /// The endpoint that is asked about in the next cycle.
+    pub endpoint_next: Signal<In, Bits<8>>,
+    /// The receive that waits, or was the last to: of the endpoint that was `endpoint_next` in the cycle before.
     pub waiting: Signal<Out, Held>,
     /// Another endpoint that is asked about.
     pub other: Signal<In, Bits<8>>,
@@ -134,7 +136,7 @@ impl Logic for Backlog {
         self.waits.next = (self.waits_bits.q.val() & self.asked_bit.val()).any();
         self.has_news.next = (self.news_bits.q.val() & self.asked_bit.val()).any();
         self.kept.next = (self.kept_bits.q.val() & self.other_bit.val()).any();
-        self.receives.read_address.next = bit_cast::<16, 8>(self.endpoint.val());
+        self.receives.read_address.next = bit_cast::<16, 8>(self.endpoint_next.val());
         self.waiting.next = self.receives.read_data.val();
         store!(
             self.receives.write,

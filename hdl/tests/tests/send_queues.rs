@@ -2243,6 +2243,39 @@ fn put_behind_waiting_progress(size: &Size, rng: &mut ChaCha8Rng) {
     assert_eq!(run(&mut bench), 3, "the put has its turn");
 }
 
+/// A message waits for a credit whose return was lost, and puts are posted behind it, again and again. The peer is asked all the same when the time-out is over.
+fn puts_behind_a_dry_message(size: &Size, rng: &mut ChaCha8Rng) {
+    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
+    let any = random_send(size, rng, &pairs, 0, (0.0, 0.0));
+    let mut owed = Owed::connected(size, 2, 11);
+    let pair = owed.pair;
+    let credits = owed.setup.remote_credits;
+    for request in 0..credits.into() {
+        owed.offer("sends", &message_of(&any, pair, request).words());
+    }
+    // The peer has all of them, and has returned none of their credits.
+    let safe = [(pair.into(), 16), (credits.into(), 32), (0, 32), (0, 19)];
+    assert_eq!(owed.offer("progress", &pack(&safe)), []);
+    owed.offer("sends", &message_of(&any, pair, credits.into()).words());
+    let begin = owed.cycle;
+    for put in 1.. {
+        let send = Send {
+            put: true,
+            ..message_of(&any, pair, u32::from(credits) + put)
+        };
+        let mut seen = owed.offer("sends", &send.words());
+        for _ in 0..owed.timeout / 4 {
+            seen.extend(owed.step("job_valid").1);
+        }
+        let waited = owed.cycle - begin;
+        if !seen.is_empty() {
+            assert_eq!(seen, [Seen::Asks], "after {waited} cycles");
+            return assert!(waited >= owed.timeout, "{waited} of {}", owed.timeout);
+        }
+        assert!(waited <= 2 * owed.timeout + owed.scan, "it doesn't ask");
+    }
+}
+
 /// A peer that says nothing, of a card that has nothing else to do, is declared when its time-outs are over, each of several whole scans, and one scan has passed.
 fn silence(size: &Size, rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open(&size.model);
@@ -2339,6 +2372,11 @@ fn a_put_goes_though_its_turn_came_while_what_the_peer_says_waited() {
 }
 
 #[test]
+fn puts_behind_a_message_without_credit_dont_put_off_the_question_for_it() {
+    for_sizes("send_queues", 1, puts_behind_a_dry_message);
+}
+
+#[test]
 fn a_get_goes_when_one_in_front_of_it_is_answered() {
     for_sizes("send_queues", 1, get_behind_a_window);
 }
@@ -2356,6 +2394,7 @@ fn a_block_that_is_broken_is_noticed() {
         puts_fill_the_window(&size, rng);
         get_behind_a_window(&size, rng);
         put_behind_waiting_progress(&size, rng);
+        puts_behind_a_dry_message(&size, rng);
         silence(&size, rng);
         owed_answers(&size, rng);
         traffic(&size, rng, 10_000, Break::None).for_each(drop);
@@ -2373,6 +2412,7 @@ fn most_mutants_are_noticed() {
         puts_fill_the_window(&size, rng);
         get_behind_a_window(&size, rng);
         put_behind_waiting_progress(&size, rng);
+        puts_behind_a_dry_message(&size, rng);
         silence(&size, rng);
         owed_answers(&size, rng);
         traffic(&size, rng, 10_000, Break::None).for_each(drop);

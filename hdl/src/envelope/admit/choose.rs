@@ -49,9 +49,13 @@ impl Admit {
             _ => {}
         }
         self.asking.next = self.endpoint_held.q.val();
+        if self.state.q.val() == State::Idle {
+            self.asking.next = self.list_endpoint.val();
+        }
         if (self.state.q.val() == State::Enter) | (self.state.q.val() == State::Last) {
             self.asking.next = self.walk_endpoint.q.val();
         }
+        self.asking_next.next = self.asking.val();
     }
 
     /// In this order: what can't wait, faults and control requests, a walk, messages and requests, which take turns.
@@ -63,7 +67,6 @@ impl Admit {
             self.enters_request.d.next = false;
             self.enters_lost.d.next = false;
             self.after.d.next = State::Idle;
-            self.asking.next = self.list_endpoint.val();
             // What is offered is taken into the hand, which is free, before it is known whether it goes: that is known late in the cycle.
             self.message.d.next = self.arrival.data.val();
             self.slot.d.next = self.vacancy.q.val();
@@ -105,7 +108,7 @@ impl Admit {
             } else if self.again_goes.val() {
                 self.again.d.next = false;
                 self.request_again.next = true;
-                self.asking.next = self.request.q.val().fetched.endpoint;
+                self.asking_next.next = self.request.q.val().fetched.endpoint;
                 self.endpoint_held.d.next = self.request.q.val().fetched.endpoint;
                 self.pair_read.next = self.request.q.val().fetched.request.pair;
                 self.state.d.next = State::Look;
@@ -113,7 +116,7 @@ impl Admit {
                 & !self.request_in.q.val()
                 & self.has_place.val()
             {
-                self.asking.next = self.backlog.wake.data.val();
+                self.asking_next.next = self.backlog.wake.data.val();
                 self.endpoint_held.d.next = self.backlog.wake.data.val();
                 self.state.d.next = State::Wake;
             } else if self.walk_begins.val() {

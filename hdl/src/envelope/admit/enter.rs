@@ -135,6 +135,7 @@ impl Admit {
     /// What the rooms beside hear.
     pub(super) fn tell_tables(&mut self) {
         self.backlog.endpoint.next = self.asking.val();
+        self.backlog.endpoint_next.next = self.asking_next.val();
         self.backlog.hold.valid.next = self.hold.valid.val();
         self.backlog.hold.data.next = self.hold.data.val();
         self.backlog.news.valid.next = self.news_in.valid.val() | self.news.val();

@@ -28,9 +28,11 @@
 //!   the request, of any endpoint, that is being looked up: a receive that finds its list full waits before its pair ends. From then
 //!   on the pair is failed, or isn't connected, and its receives end one by one: the pair is *walked*, in the background.
 //!
-//! Messages and requests take turns, so that neither can hold up the other for good. While receives come later than their messages a request has two turns for one of a
-//! message, so that they catch up; and messages that pass a request which waits aside give their turns back later. A step of a walk goes between two of them. Before all these go, in this order, a message whose slot couldn't be written, one that has found no slot, a request that enters
-//! anew, and a receive that has to be woken. An arrival that waits goes between two control requests or faults, so that a late message of a pair that is closed can't meet the next connection
+//! Messages and requests take turns, so that neither can hold up the other for good. While receives come later than their
+//! messages a request has two turns for one of a message, so that they catch up; and messages that pass a request which
+//! waits aside give their turns back later. A step of a walk goes between two of them. Before all these go, in this order,
+//! a message whose slot couldn't be written, one that has found no slot, a request that enters anew, and a receive that has
+//! to be woken. An arrival that waits goes between two control requests or faults, so that a late message of a pair that is closed can't meet the next connection
 //! of its number.
 //!
 //! What enters has a place for all that can become of it: at most 16 things are between here and the end of the
@@ -432,7 +434,9 @@ pub(super) struct Admit {
     clears: Signal<Local, Bit>,
     /// The walk is over.
     ends_walk: Signal<Local, Bit>,
+    // The endpoint that Backlog is asked about, and that of the next cycle, which is known late.
     asking: Signal<Local, Bits<8>>,
+    asking_next: Signal<Local, Bits<8>>,
     /// A receive of the message's endpoint may be on its way here.
     in_ring: Signal<Local, Bit>,
     on_its_way: Signal<Local, Bit>,

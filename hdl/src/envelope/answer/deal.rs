@@ -401,8 +401,6 @@ impl Answer {
             _ => {}
         }
         self.news.valid.next = self.tells.val();
-        self.names_message.next =
-            (self.state.q.val() == State::Taken) | (self.state.q.val() == State::Found);
         if self.lost.val() & self.names_message.val() {
             self.retry.next = true;
             self.ended.next = true;

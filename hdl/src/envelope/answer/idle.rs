@@ -21,8 +21,9 @@ impl Answer {
             endpoint: self.now.val().endpoint,
         };
         // Which slot it has comes out of its memory late in the cycle: Filling is asked in the next.
-        self.known.d.next =
+        self.names_message.next =
             (self.state.q.val() == State::Taken) | (self.state.q.val() == State::Found);
+        self.known.d.next = self.names_message.val();
         self.unsafe_yet.next = !self.known.q.val() | self.in_hand_fills.val();
         self.lost.next = self.known.q.val() & self.in_hand_fills.val() & self.in_hand_is_lost.val();
         self.still_fills.next =

@@ -265,6 +265,7 @@ pub(super) struct Answer {
     resumes: Signal<Local, Bit>,
     /// The question in front steps aside.
     steps_aside: Signal<Local, Bit>,
+    /// A request has found a message.
     names_message: Signal<Local, Bit>,
     takes_answer: Signal<Local, Bit>,
     keeps_answer: Signal<Local, Bit>,

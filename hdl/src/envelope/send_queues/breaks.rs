@@ -280,6 +280,12 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("all_passed_over").force::<SendQueues>("passed_over", "behind_turn.get_bit(7)"),
         // What the peer has acknowledged is given again.
         Break::new("acknowledged_repeated").force::<SendQueues>("passes_turn", "false"),
+        // Each put behind a message without credit puts off the question for it.
+        Break::new("puts_put_off_the_question").force_if::<SendQueues>(
+            "source_next.since",
+            "now.q",
+            "push & all_safe",
+        ),
         // Nobody hears that a turn is to come,
         Break::new("schedules_in_silence").force::<SendQueues>("scheduled", "false"),
         // or that it came.

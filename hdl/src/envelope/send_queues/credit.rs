@@ -151,7 +151,6 @@ pub(super) struct Weighed {
     pub safe: Bits<32>,
     /// `safe` moves.
     pub hears_more: Bit,
-    pub acknowledged: Bits<32>,
     /// `acknowledged` moves, by so many, and so many stay that are safe.
     pub ends_some: Bit,
     pub newly: Bits<8>,
@@ -187,13 +186,12 @@ pub(super) struct Credit {
     /// One more may be unacknowledged, and another behind it: as many as a frame tells outcomes of, and bits of gets are kept of.
     pub room_one: Signal<Out, Bit>,
     pub room_two: Signal<Out, Bit>,
-    /// `safe` and `returned` as the peer's frame leaves them, and `acknowledged` as that and the open gets leave it.
+    /// `safe` and `returned` as the peer's frame leaves them.
     pub safe: Signal<Out, Bits<32>>,
     pub returned: Signal<Out, Bits<32>>,
-    pub acknowledged: Signal<Out, Bits<32>>,
     /// `safe` moves.
     pub hears_more: Signal<Out, Bit>,
-    /// `acknowledged` moves, by so many, and so many stay that are safe.
+    /// `acknowledged` moves, as that and the open gets leave it, by so many, and so many stay that are safe.
     pub ends_some: Signal<Out, Bit>,
     pub newly: Signal<Out, Bits<8>>,
     pub behind: Signal<Out, Bits<8>>,
@@ -287,21 +285,18 @@ impl Logic for Credit {
                 self.first_open.next = (WINDOW - 1 - k).to_bits();
             }
         }
-        self.newly.next = self.safe_now.val();
-        if self.first_open.val() < self.safe_now.val() {
-            self.newly.next = self.first_open.val();
-        }
-        self.behind.next = self.safe_now.val() - self.newly.val();
-        self.ends_some.next = self.newly.val().any();
-        // As much as `newly`, but beside the comparison and not behind it.
-        self.acknowledged.next = self.safe.val();
-        if self.first_open.val() < self.safe_now.val() {
-            self.acknowledged.next =
-                self.source.val().acknowledged + bit_cast::<32, 8>(self.first_open.val());
-        }
         self.before_turn.next = self.source.val().turn.get_bits::<8>(0)
             - self.source.val().acknowledged.get_bits::<8>(0);
-        self.passes_turn.next = self.newly.val() >= self.before_turn.val();
+        self.newly.next = self.safe_now.val();
+        self.behind.next = 0.into();
+        self.passes_turn.next = self.safe_now.val() >= self.before_turn.val();
+        if self.first_open.val() < self.safe_now.val() {
+            // What follows of `newly`, but beside the comparison and not behind it.
+            self.newly.next = self.first_open.val();
+            self.behind.next = self.safe_now.val() - self.first_open.val();
+            self.passes_turn.next = self.first_open.val() >= self.before_turn.val();
+        }
+        self.ends_some.next = self.newly.val().any();
         self.returned.next = self.source.val().returned;
         if self.credits_fit.val() {
             self.returned.next = self.progress.val().credit;

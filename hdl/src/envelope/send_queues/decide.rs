@@ -59,7 +59,11 @@ impl SendQueues {
         }
         if self.push.val() {
             self.source_next.next.queued = true;
-            if self.all_safe.val() {
+            // What is posted behind a message without credit doesn't put off the question for it. And while a job is given no turn is waited for.
+            if self.all_safe.val()
+                & !self.weighed.q.val().asks
+                & (self.deciding.q.val() != Step::Turn)
+            {
                 self.source_next.next.since = self.now.q.val();
             }
         }

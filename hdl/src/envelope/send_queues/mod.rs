@@ -335,6 +335,7 @@ pub struct SendQueues {
     is_back: Signal<Local, Bit>,
     repeats_left: Signal<Local, Bit>,
     passes_turn: Signal<Local, Bit>,
+    turn_low: Signal<Local, Bits<8>>,
     behind_turn: Signal<Local, Bits<8>>,
     turn_bit: Signal<Local, Bits<16>>,
     passed_over: Signal<Local, Bit>,
@@ -371,6 +372,8 @@ pub struct SendQueues {
     hears_answer: Signal<Local, Bit>,
     /// What has ended at the peer's or the answer's word ends here.
     ends_safe: Signal<Local, Bit>,
+    /// What is acknowledged then.
+    acknowledged: Signal<Local, Bits<32>>,
 
     // What ends.
     walker: Walker,

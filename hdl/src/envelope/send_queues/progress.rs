@@ -49,7 +49,8 @@ impl SendQueues {
                     & self.source.q.val().count.any())
                     | self.weighed.q.val().goes_back)
                     & !self.source.q.val().queued;
-                self.some_stay.next = self.weighed.q.val().safe != self.weighed.q.val().sent;
+                self.some_stay.next = self.weighed.q.val().safe.get_bits::<8>(0)
+                    != self.weighed.q.val().sent.get_bits::<8>(0);
                 // A round that is under way gives the missing one again, unless it is of the last alone.
                 self.hears_gap.next = self.progress.data.val().gap
                     & (!self.weighed.q.val().goes_back | self.source.q.val().probed)
@@ -69,10 +70,12 @@ impl SendQueues {
 
     /// What is safe, and in front of the first open get, ends.
     pub(super) fn end_safe(&mut self) {
+        self.acknowledged.next =
+            self.source.q.val().acknowledged + bit_cast::<32, 8>(self.weighed.q.val().newly);
         if self.ends_safe.val() {
-            self.source_next.next.acknowledged = self.weighed.q.val().acknowledged;
+            self.source_next.next.acknowledged = self.acknowledged.val();
             if self.weighed.q.val().passes_turn {
-                self.source_next.next.turn = self.weighed.q.val().acknowledged;
+                self.source_next.next.turn = self.acknowledged.val();
             }
             if self.weighed.q.val().ends_some | self.hears_answer.val() {
                 self.source_next.next.since = self.now.q.val();

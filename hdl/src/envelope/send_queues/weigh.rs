@@ -59,12 +59,12 @@ impl SendQueues {
             & self.source.q.val().timeout_log2.any()
             & self.patience.val().any();
         self.is_unreadable.next = self.source.q.val().unreadable & !self.source.q.val().failed;
-        self.is_back.next = self.source.q.val().turn != self.source.q.val().taken;
+        // No two of the numbers are further apart than `MAX_SENDS`, so that their low bits say which are the same.
+        self.turn_low.next = self.source.q.val().turn.get_bits::<8>(0);
+        self.is_back.next = self.turn_low.val() != self.source.q.val().taken.get_bits::<8>(0);
         self.repeats_left.next =
-            self.is_back.val() & (self.source.q.val().turn != self.credit.sent.val());
-        // No two of the numbers are further apart than `MAX_SENDS`.
-        self.behind_turn.next =
-            self.source.q.val().turn.get_bits::<8>(0) - self.source.q.val().safe.get_bits::<8>(0);
+            self.is_back.val() & (self.turn_low.val() != self.credit.sent.val().get_bits::<8>(0));
+        self.behind_turn.next = self.turn_low.val() - self.source.q.val().safe.get_bits::<8>(0);
         self.turn_bit.next = bits::<16>(1) << self.source.q.val().turn.get_bits::<4>(0);
         self.passed_over.next = self.behind_turn.val().get_bit(7)
             & !(self.source.q.val().for_answers
@@ -123,7 +123,6 @@ impl SendQueues {
             room_two: self.credit.room_two.val(),
             safe: self.credit.safe.val(),
             hears_more: self.credit.hears_more.val(),
-            acknowledged: self.credit.acknowledged.val(),
             ends_some: self.credit.ends_some.val(),
             newly: self.credit.newly.val(),
             behind: self.credit.behind.val(),
