@@ -2243,6 +2243,33 @@ fn put_behind_waiting_progress(size: &Size, rng: &mut ChaCha8Rng) {
     assert_eq!(run(&mut bench), 3, "the put has its turn");
 }
 
+/// A peer keeps the number of each put, as if puts held envelopes. It may keep as many as it has granted; one more is a lie, and fails the pair.
+fn peer_keeps_puts(size: &Size, rng: &mut ChaCha8Rng) {
+    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
+    let any = random_send(size, rng, &pairs, 0, (0.0, 0.0));
+    let mut owed = Owed::connected(size, 2, 11);
+    let pair = owed.pair;
+    let granted = u32::from(owed.setup.remote_credits);
+    let put = |owed: &mut Owed, number: u32| {
+        let send = Send {
+            put: true,
+            ..message_of(&any, pair, number)
+        };
+        owed.offer("sends", &send.words());
+        let safe = [
+            (pair.into(), 16),
+            (u64::from(number) + 1, 32),
+            (0, 32),
+            (0, 19),
+        ];
+        owed.offer("progress", &pack(&safe))
+    };
+    for number in 0..granted {
+        assert_eq!(put(&mut owed, number), [], "put {number}");
+    }
+    assert_eq!(put(&mut owed, granted), [Seen::Fails]);
+}
+
 /// A message waits for a credit whose return was lost, and puts are posted behind it, again and again. The peer is asked all the same when the time-out is over.
 fn puts_behind_a_dry_message(size: &Size, rng: &mut ChaCha8Rng) {
     let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
@@ -2372,6 +2399,11 @@ fn a_put_goes_though_its_turn_came_while_what_the_peer_says_waited() {
 }
 
 #[test]
+fn a_peer_keeps_no_more_numbers_of_puts_than_it_has_granted_envelopes() {
+    for_sizes("send_queues", 1, peer_keeps_puts);
+}
+
+#[test]
 fn puts_behind_a_message_without_credit_dont_put_off_the_question_for_it() {
     for_sizes("send_queues", 1, puts_behind_a_dry_message);
 }
@@ -2395,6 +2427,7 @@ fn a_block_that_is_broken_is_noticed() {
         get_behind_a_window(&size, rng);
         put_behind_waiting_progress(&size, rng);
         puts_behind_a_dry_message(&size, rng);
+        peer_keeps_puts(&size, rng);
         silence(&size, rng);
         owed_answers(&size, rng);
         traffic(&size, rng, 10_000, Break::None).for_each(drop);
@@ -2413,6 +2446,7 @@ fn most_mutants_are_noticed() {
         get_behind_a_window(&size, rng);
         put_behind_waiting_progress(&size, rng);
         puts_behind_a_dry_message(&size, rng);
+        peer_keeps_puts(&size, rng);
         silence(&size, rng);
         owed_answers(&size, rng);
         traffic(&size, rng, 10_000, Break::None).for_each(drop);
