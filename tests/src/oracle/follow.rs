@@ -1080,6 +1080,8 @@ impl Follower {
             }
             self.card.step(Action::List(endpoint));
         }
+        // What completes behind one of them, and before whatever the message wakes.
+        self.quiet_requests(endpoint, command);
     }
 
     /// A ready message that is refused, or would be, says that what its endpoint's list ring had held for long enough had entered: of that, what uses a claim
