@@ -1,6 +1,5 @@
 //! What a code means, what causes it and what helps: the tables of `abi::explain`, looked up by name or number.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use abi::explain::{CodeSet, Explanation, Plain, SETS};
@@ -90,9 +89,9 @@ pub fn find(code: &str) -> Vec<Explained> {
 }
 
 /// Every set, and the names of its codes.
-pub fn all() -> BTreeMap<&'static str, Vec<&'static str>> {
-    let names = |codes: &'static [Code]| codes.iter().map(|code| code.name).collect();
-    SETS.iter()
-        .map(|set| (set.name, names(set.codes)))
-        .collect()
+pub fn all() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    SETS.iter().map(|set| {
+        let names = set.codes.iter().map(|code| code.name);
+        (set.name, names.collect())
+    })
 }

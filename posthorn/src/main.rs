@@ -1,5 +1,6 @@
 //! The `posthorn` command.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -195,9 +196,14 @@ fn print(text: impl Display) -> Result<()> {
     }
 }
 
-/// The same for a program.
+/// Prints a line.
+fn print_line(text: impl Display) -> Result<()> {
+    print(format_args!("{text}\n"))
+}
+
+/// Prints this for a program.
 fn print_json(value: &impl Serialize) -> Result<()> {
-    print(format_args!("{}\n", serde_json::to_string_pretty(value)?))
+    print_line(serde_json::to_string_pretty(value)?)
 }
 
 /// Where this workspace builds its firmware.
@@ -308,7 +314,7 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
         )?,
     };
     if arguments.json {
-        print(format_args!("{}\n", serde_json::to_string(&report)?))?;
+        print_line(serde_json::to_string(&report)?)?;
     } else {
         print(&report)?;
     }
@@ -342,11 +348,11 @@ fn soak(arguments: &SoakArguments) -> Result<ExitCode> {
     );
     line.finish_and_clear();
     if arguments.json {
-        print(format_args!("{}\n", soaked.covered.to_json()))?;
+        print_line(soaked.covered.to_json())?;
     } else {
-        print(format_args!("{}\n", soaked.covered))?;
+        print_line(&soaked.covered)?;
         for ((kind, status), count) in &soaked.covered.tally.completions {
-            print(format_args!("  {kind:<8} {status:<12} {count}\n"))?;
+            print_line(format_args!("  {kind:<8} {status:<12} {count}"))?;
         }
     }
     let Some((run, why)) = soaked.failed else {
@@ -384,12 +390,11 @@ fn usage(command: &str, reason: impl std::fmt::Display) -> ! {
 
 fn explain(arguments: &ExplainArguments) -> Result<ExitCode> {
     let Some(code) = &arguments.code else {
-        let all = explain::all();
         if arguments.json {
-            print_json(&all)?;
+            print_json(&explain::all().collect::<BTreeMap<_, _>>())?;
         } else {
-            for (set, names) in all {
-                print(format_args!("{set}: {}\n", names.join(" ")))?;
+            for (set, names) in explain::all() {
+                print_line(format_args!("{set}: {}", names.join(" ")))?;
             }
         }
         return Ok(ExitCode::SUCCESS);

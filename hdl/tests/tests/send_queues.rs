@@ -1678,6 +1678,12 @@ fn each_send_completes_once_and_nothing_goes_out_without_credit() {
     assert!(seen[&Status::TooLate] > 100, "{seen:?}");
 }
 
+/// A send like any, on a block whose pairs have had none.
+fn any_send(size: &Size, rng: &mut ChaCha8Rng) -> Send {
+    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
+    random_send(size, rng, &pairs, 0, (0.0, 0.0))
+}
+
 /// Connects a pair of a block that is to take all jobs, and to be answered `Success`.
 fn connect(bench: &mut Bench, pair: u16, setup: &PairSetup) {
     set_control(bench, Operation::PairSet, pair, &setup.to_words());
@@ -1706,8 +1712,7 @@ fn given(size: &Size, rng: &mut ChaCha8Rng, posted: &[(u32, bool, Option<u32>)])
         ..PairSetup::default()
     };
     connect(&mut bench, pair as u16, &setup);
-    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
-    let any = random_send(size, rng, &pairs, 0, (0.0, 0.0));
+    let any = any_send(size, rng);
     let mut jobs = 0;
     let mut step = |bench: &mut Bench| {
         bench.eval();
@@ -1773,8 +1778,7 @@ fn get_behind_a_window(size: &Size, rng: &mut ChaCha8Rng) {
         ..PairSetup::default()
     };
     connect(&mut bench, pair, &setup);
-    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
-    let any = random_send(size, rng, &pairs, 0, (0.0, 0.0));
+    let any = any_send(size, rng);
     let mut jobs = 0;
     let mut step = |bench: &mut Bench, pin: &str| {
         bench.eval();
@@ -1894,8 +1898,7 @@ impl Owed {
     /// Every get goes beside a message that the peer has refused, or a put.
     fn new(size: &Size, rng: &mut ChaCha8Rng, retry_limit: u8) -> Self {
         let mut owed = Self::connected(size, retry_limit, 0);
-        let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
-        let any = random_send(size, rng, &pairs, 0, (0.0, 0.0));
+        let any = any_send(size, rng);
         for request in 0..5 {
             let send = Send {
                 put: request == 1,
@@ -2017,8 +2020,7 @@ fn owed_answers(size: &Size, rng: &mut ChaCha8Rng) {
 
 /// Pairs of which a message waits for its turn, and only they, are said to be scheduled: others hold back what they have to say for such a message.
 fn turns_to_come(size: &Size, rng: &mut ChaCha8Rng) {
-    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
-    let any = random_send(size, rng, &pairs, 0, (0.0, 0.0));
+    let any = any_send(size, rng);
     let mut owed = Owed::connected(size, 2, 12);
     let (pair, all) = (owed.pair, 0..size.config.pairs as u16);
     let scheduled = |owed: &mut Owed| {
@@ -2066,12 +2068,11 @@ struct Slow {
 impl Slow {
     /// Eight messages are on their way.
     fn new(size: &Size, rng: &mut ChaCha8Rng, retry_limit: u8) -> Self {
-        let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
         let mut slow = Self {
             owed: Owed::connected(size, retry_limit, 11),
             posted: 0,
             safe: 0,
-            any: random_send(size, rng, &pairs, 0, (0.0, 0.0)),
+            any: any_send(size, rng),
         };
         slow.post(8);
         slow
@@ -2191,7 +2192,6 @@ fn put_behind_waiting_progress(size: &Size, rng: &mut ChaCha8Rng) {
         ..PairSetup::default()
     };
     connect(&mut bench, pair, &setup);
-    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
     let message = Send {
         endpoint: 0,
         pair,
@@ -2199,7 +2199,7 @@ fn put_behind_waiting_progress(size: &Size, rng: &mut ChaCha8Rng) {
         segments: Segments::default(),
         inline: None,
         request: 1,
-        ..random_send(size, rng, &pairs, 0, (0.0, 0.0))
+        ..any_send(size, rng)
     };
     let put = Send {
         ready: false,
@@ -2245,8 +2245,7 @@ fn put_behind_waiting_progress(size: &Size, rng: &mut ChaCha8Rng) {
 
 /// A peer keeps the number of each put, as if puts held envelopes. It may keep as many as it has granted; one more is a lie, and fails the pair.
 fn peer_keeps_puts(size: &Size, rng: &mut ChaCha8Rng) {
-    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
-    let any = random_send(size, rng, &pairs, 0, (0.0, 0.0));
+    let any = any_send(size, rng);
     let mut owed = Owed::connected(size, 2, 11);
     let pair = owed.pair;
     let granted = u32::from(owed.setup.remote_credits);
@@ -2272,8 +2271,7 @@ fn peer_keeps_puts(size: &Size, rng: &mut ChaCha8Rng) {
 
 /// A message waits for a credit whose return was lost, and puts are posted behind it, again and again. The peer is asked all the same when the time-out is over.
 fn puts_behind_a_dry_message(size: &Size, rng: &mut ChaCha8Rng) {
-    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
-    let any = random_send(size, rng, &pairs, 0, (0.0, 0.0));
+    let any = any_send(size, rng);
     let mut owed = Owed::connected(size, 2, 11);
     let pair = owed.pair;
     let credits = owed.setup.remote_credits;
@@ -2321,7 +2319,6 @@ fn silence(size: &Size, rng: &mut ChaCha8Rng) {
     for _ in 0..rng.random_range(0..scan) {
         bench.step();
     }
-    let pairs: Vec<Pair> = (0..size.config.pairs).map(|_| Pair::default()).collect();
     let send = Send {
         endpoint: 0,
         pair: index,
@@ -2333,7 +2330,7 @@ fn silence(size: &Size, rng: &mut ChaCha8Rng) {
         put: false,
         get: false,
         target: None,
-        ..random_send(size, rng, &pairs, 0, (0.0, 0.0))
+        ..any_send(size, rng)
     };
     bench.set_wide("sends", &send.words());
     bench.set("sends_valid", true);
@@ -2418,41 +2415,31 @@ fn puts_go_as_far_as_a_frame_tells_outcomes() {
     for_sizes("send_queues", 1, puts_fill_the_window);
 }
 
+/// All that finds a wrong block, in a short time.
+fn in_short(rng: &mut ChaCha8Rng) {
+    let size = Size::new(&config::TINY, "send_queues", rng);
+    put_behind_a_cancel(&size, rng);
+    puts_fill_the_window(&size, rng);
+    get_behind_a_window(&size, rng);
+    put_behind_waiting_progress(&size, rng);
+    puts_behind_a_dry_message(&size, rng);
+    peer_keeps_puts(&size, rng);
+    silence(&size, rng);
+    owed_answers(&size, rng);
+    traffic(&size, rng, 10_000, Break::None).for_each(drop);
+    slow_peer(&size, rng);
+    turns_to_come(&size, rng);
+}
+
 #[test]
 fn a_block_that_is_broken_is_noticed() {
-    breaks_from("send_queues_tiny", &[27, 19, 8], 30, |rng| {
-        let size = Size::new(&config::TINY, "send_queues", rng);
-        put_behind_a_cancel(&size, rng);
-        puts_fill_the_window(&size, rng);
-        get_behind_a_window(&size, rng);
-        put_behind_waiting_progress(&size, rng);
-        puts_behind_a_dry_message(&size, rng);
-        peer_keeps_puts(&size, rng);
-        silence(&size, rng);
-        owed_answers(&size, rng);
-        traffic(&size, rng, 10_000, Break::None).for_each(drop);
-        slow_peer(&size, rng);
-        turns_to_come(&size, rng);
-    });
+    breaks_from("send_queues_tiny", &[27, 19, 8], 30, in_short);
 }
 
 #[test]
 #[ignore = "mutants: `cargo xtask mutants`, `cargo xtask test --long`"]
 fn most_mutants_are_noticed() {
-    mutants("send_queues_tiny", 4, |rng| {
-        let size = Size::new(&config::TINY, "send_queues", rng);
-        put_behind_a_cancel(&size, rng);
-        puts_fill_the_window(&size, rng);
-        get_behind_a_window(&size, rng);
-        put_behind_waiting_progress(&size, rng);
-        puts_behind_a_dry_message(&size, rng);
-        peer_keeps_puts(&size, rng);
-        silence(&size, rng);
-        owed_answers(&size, rng);
-        traffic(&size, rng, 10_000, Break::None).for_each(drop);
-        slow_peer(&size, rng);
-        turns_to_come(&size, rng);
-    });
+    mutants("send_queues_tiny", 4, in_short);
 }
 
 #[test]

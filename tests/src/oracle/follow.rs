@@ -244,22 +244,8 @@ fn posted(story: &Story, endpoint: usize, ring: WorkRing) -> impl Iterator<Item 
     posts.filter(move |post| usize::from(post.endpoint) == endpoint && post.ring == ring)
 }
 
-/// Requests of a send ring that a completion is kept free for, by the entries that were rung: the second entry of a gather is no request.
-fn requests(rung: &Indices, posts: &[&Post]) -> Indices {
-    let before = seconds_before(posts);
-    let less = |&(cycle, index)| (cycle, index - before[index as usize]);
-    rung.iter().map(less).collect()
-}
-
-/// Second entries of gathers, by the entries that were rung.
+/// Second entries of gathers, by the entries that were rung. They are no requests, so that no completion is kept free for one that is joined with its first.
 fn seconds(rung: &Indices, posts: &[&Post]) -> Indices {
-    let before = seconds_before(posts);
-    let seconds = |&(cycle, index)| (cycle, before[index as usize]);
-    rung.iter().map(seconds).collect()
-}
-
-/// How many of the entries in front of each, and of all in the end, are seconds of gathers.
-fn seconds_before(posts: &[&Post]) -> Vec<u64> {
     let mut seconds = 0;
     let mut before = vec![0];
     for post in posts {
@@ -267,15 +253,15 @@ fn seconds_before(posts: &[&Post]) -> Vec<u64> {
         seconds += u64::from(opcode == Opcode::Segments.code());
         before.push(seconds);
     }
-    before
+    let seconds = |&(cycle, index)| (cycle, before[index as usize]);
+    rung.iter().map(seconds).collect()
 }
 
 /// What the host of an endpoint rang and saw.
 #[derive(Debug)]
 struct Told {
-    /// Requests of the send ring, not entries.
+    /// Entries of the send ring, and those of them that are seconds of gathers.
     sends: Indices,
-    /// Its other entries.
     seconds: Indices,
     lists: Indices,
     consumed: Indices,
@@ -453,8 +439,7 @@ impl Timing for Gates {
             let told = &self.told[of];
             let fetched = index_at(&told.sends, until) + index_at(&told.lists, until);
             let joined = index_at(&told.seconds, self.last.0.saturating_sub(JOINED_CYCLES));
-            let apart = index_at(&told.seconds, until) - joined;
-            (fetched + apart) as i64 - self.released[of]
+            (fetched - joined) as i64 - self.released[of]
         };
         let sharing = (0..self.owners.len()).filter(|of| self.owners[*of] == owner);
         let consumed = index_at(&queue.consumed, self.last.0);
@@ -693,10 +678,10 @@ impl Follower {
             let mut opened = story.endpoints.iter();
             let opened = opened.find(|opened| usize::from(opened.endpoint) == endpoint);
             let posted: Vec<&Post> = posted(story, endpoint, WorkRing::Send).collect();
-            let rung = indices(&events, endpoint, SEND_TAIL);
+            let sends = indices(&events, endpoint, SEND_TAIL);
             Told {
-                sends: requests(&rung, &posted),
-                seconds: seconds(&rung, &posted),
+                seconds: seconds(&sends, &posted),
+                sends,
                 lists: indices(&events, endpoint, LIST_TAIL),
                 consumed: indices(&events, endpoint, COMPLETION_HEAD),
                 size: opened.map_or(0, |opened| 1 << opened.log2[2]),
