@@ -68,7 +68,7 @@ constants! {
     }
 }
 
-/// Cycles of a round of the scan for time-outs over the pairs of a card: it goes over as many places as the next power of two.
+/// Cycles of a round of the scan for time-outs over the pairs of a card: at most, since the bound is of as many places as the next power of two.
 pub const fn scan_round(pairs: u32) -> u64 {
     SCAN_CYCLES as u64 * pairs.next_power_of_two() as u64
 }
@@ -116,7 +116,7 @@ const _: () = assert!(ACKNOWLEDGE_DELAY == 1 << 8);
 const _: () = assert!(SCAN_CYCLES.is_power_of_two());
 // A lap over as many pairs as any card has, of frames of 138 beats and 3 between two, is over before an answer of it is asked for again.
 const _: () = assert!(MAX_PAIRS as u32 * 141 < ANSWER_TIMEOUTS as u32 * ACKNOWLEDGE_TIMEOUT);
-// A silent peer is declared in less than a millisecond of 125,000 cycles, the last round of the scan over as many pairs as any card has included. A round is no longer
+// A silent peer that hasn't been slow before is declared in less than a millisecond of 125,000 cycles, the last round of the scan over as many pairs as any card has included. A round is no longer
 // than the first wait, so that none ends a whole round late.
 const _: () = {
     let round = scan_round(MAX_PAIRS as u32);

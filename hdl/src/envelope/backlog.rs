@@ -4,7 +4,7 @@
 //!   hold ────────────────►┌─────────┐  stalled, kept, waits, news, room    a bit an endpoint each
 //!   resumes, nothing_kept►│ Backlog ├──► stalled, waits, has_news, waiting    of the endpoint that is asked about
 //!   news, gone ──────────►│         ├──► kept                                 of another
-//!   woken, ends, forget ─►└─────────┘──► wake    whose receive has to hear that it may try again
+//!   ends, forget ────────►└─────────┘──► wake    whose receive has to hear that it may try again
 //! ```
 //!
 //! The receive that finds its list full *waits*, by its handle, and its endpoint is *stalled*. It is *woken*, and then
@@ -49,7 +49,7 @@ pub(super) struct Backlog {
     pub news: Pulse<In, Bits<8>>,
     /// Pulse: a posted receive has gone.
     pub gone: Signal<In, Bit>,
-    /// The endpoint that is asked about, and that the five pulses that follow are of.
+    /// The endpoint that is asked about, and that the four pulses that follow are of.
     pub endpoint: Signal<In, Bits<8>>,
     /// Pulse: the host posts again what it keeps.
     pub resumes: Signal<In, Bit>,

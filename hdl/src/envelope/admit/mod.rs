@@ -16,11 +16,11 @@
 //! where what comes next depends on it:
 //!
 //! - *A message* waits while one of its pair is being looked up: so a pair that fails by a message without a slot is failed for the next
-//!   one. Of one whose slot can't be written nobody knows in time; [`Ledger`](super::ledger) accepts none behind it. It enters with a vacant slot, in which it rests if it meets no receive. A ready message
-//!   waits for the request of its endpoint that is being looked up, which says whether the host keeps receives back.
+//!   one. Of one whose slot can't be written nobody knows in time; [`Ledger`](super::ledger) accepts none behind it.
+//!   It enters with a vacant slot, in which it rests if it meets no receive. A ready message waits for the request of its endpoint that is being looked up, which says whether the host keeps receives back.
 //! - *A request* waits for the request before it, and for receives that have to be woken; if its endpoint is stalled, for all messages,
 //!   and the step of a walk, that are being looked up. Messages it needn't wait for: each is either in Lists or has met its receive. One that is in Lists may not be
-//!   in its slot yet: then the request waits aside in Answer, and messages pass it: four, if another request waits for its turn.
+//!   in its slot yet: then the request waits aside in Answer, and messages pass it: four or five, if another request waits for its turn.
 //! - *A message without a slot* is waited for until Answer has dealt with it: if it meets no receive its pair fails before another message or request enters.
 //! - *While an endpoint has a multi-receive posted*, its messages enter one at a time: each when Lists and Answer have dealt with all before it, and nothing
 //!   else until they have dealt with it. So does a multi-receive itself, with all messages that it finds.
@@ -99,7 +99,7 @@ pub(super) const ENTERED: u64 = 16;
 
 /// Turns of requests for one of a message while receives come later than their messages: so they catch up. Otherwise one.
 const TURNS: u64 = 2;
-/// Turns that requests may be owed: a request that waits aside is passed by half as many messages.
+/// A request that waits aside isn't passed once requests are owed so many turns. Each message that passes it, behind the first, owes them two.
 const MOST_TURNS: u64 = 8;
 
 /// What is kept of a pair.

@@ -93,7 +93,8 @@ pub(super) struct Source {
     pub ends_high: Bits<16>,
     /// Credits that came back.
     pub returned: Bits<32>,
-    /// When something last became unacknowledged or acknowledged, an answer came, the pair last got into the queue of turns, or the peer was asked.
+    /// When something last became unacknowledged or acknowledged, an answer came, the pair last got into the queue of turns (unless it waits for credit or has just
+    /// had its turn), or the peer was asked.
     pub since: Bits<32>,
     /// Time-outs since an answer last came or was asked for again, in which the peer had all and owed answers.
     pub quiet: Bits<3>,

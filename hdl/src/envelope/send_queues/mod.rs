@@ -32,7 +32,8 @@
 //! it move up.
 //!
 //! A pair goes back to its first send that isn't safe when its peer misses one (`go_back.rs`): those that have left are given again before any
-//! other, with their numbers. When its peer is silent it gives the last of them again, and no other. For answers that don't come it goes back to the first get that waits for one, and gives again only gets that do.
+//! other, with their numbers. When its peer is silent it gives the last of them again, and no other. For answers that don't come it goes back to the
+//! first get that waits for one, and gives again only gets that do.
 //!
 //! A fault completes all that the pair has, except jobs that are given for the first time: their buffers may still be read, so they complete when they are
 //! answered. It waits for the answers of those that are given again, and `PairClear` for all; neither waits for the wire.
@@ -189,7 +190,7 @@ pub struct SendQueues {
     pub monitor_source_put: Signal<Out, Bit>,
     /// A pair that is asked about.
     pub scheduled_pair: Signal<In, Bits<16>>,
-    /// One cycle later: its turn comes. A frame of it will follow, unless it has ended.
+    /// One cycle later: its turn comes. A frame of it will follow, unless it has ended, or its first is a message without credit.
     pub scheduled: Signal<Out, Bit>,
 
     // The pairs, and what is done to one of them.

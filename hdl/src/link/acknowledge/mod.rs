@@ -38,7 +38,7 @@ use abi::limits::MAX_CREDITS;
 
 const _: () = assert!(MAX_CREDITS < 1 << 7, "widths below");
 
-/// What is kept of a pair: 130 bits, and four block memories side by side have 144.
+/// What is kept of a pair: 134 bits, and four block memories side by side have 144.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Sink {
     accepted: Bits<32>,
