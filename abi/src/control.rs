@@ -326,7 +326,7 @@ macro_rules! pair_setup_layout {
                 /// Log2 of the length of that run: 1 to that of `MAX_SENDS`.
                 sends_log2: u8 = 3,
                 /// Log2 of the cycles without acknowledgement after which the pair sends its last unacknowledged send again, up to 31; 0 never. They double with each
-                /// time that it has gone back for want of one, up to four times as many.
+                /// time that it has passed without one, up to four times as many.
                 timeout_log2: u8 = 5,
                 /// Address space of `slots`: [`FLAT_SPACE`](crate::limits::FLAT_SPACE).
                 space: u8 = 8,
@@ -334,7 +334,7 @@ macro_rules! pair_setup_layout {
                 acknowledge_credits: u8 = 8,
                 /// And so many cycles at most; 0: it doesn't wait.
                 acknowledge_delay: u16 = 16,
-                /// Times that the pair goes back before it fails with `PeerFailed`, up to 15.
+                /// Time-outs that may pass, one after the other, before the pair fails with `PeerFailed`, up to 15.
                 retry_limit: u8 = 8,
                 /// Zero.
                 reserved0: u16 = 16,
@@ -688,7 +688,7 @@ codes! {
         Duplicates = 6,
         /// Frames dropped: a request before them is missing.
         Gaps = 7,
-        /// Times that a pair had no acknowledgement for its time-out, or no answer of a get for several, and went back or failed.
+        /// Times that a pair had no acknowledgement for its time-out, or no answer of a get for several, and sent its last send, or its gets, again or failed.
         Timeouts = 8,
         /// Requests refused as malformed, each once: with `InvalidRequest`, `InvalidPair`, `InvalidClaim`, `TooLong` or `LocalProtection`.
         InvalidRequests = 9,
@@ -726,7 +726,7 @@ codes! {
         Duplicates = 2,
         /// Frames dropped: a request before them is missing.
         Gaps = 3,
-        /// Times that the pair had no acknowledgement for its time-out, or no answer of a get for several, and went back or failed.
+        /// Times that the pair had no acknowledgement for its time-out, or no answer of a get for several, and sent its last send, or its gets, again or failed.
         Timeouts = 4,
         /// Messages, puts and gets sent again.
         Repeats = 5,

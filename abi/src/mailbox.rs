@@ -484,7 +484,7 @@ words! {
         failure: u32,
         /// Log2 of the cycles of the pair's time-out, as chosen or as the firmware has it from the round trip.
         timeout_log2: u32,
-        /// Times that the pair goes back or asks before it fails.
+        /// Time-outs that may pass, one after the other, before the pair fails.
         retry_limit: u32,
         /// Cycles that its acknowledgements wait at most for a frame that can carry them.
         acknowledge_delay: u32,

@@ -382,6 +382,10 @@ pub fn delivery() -> Vec<Break> {
         Break::new("nothing_passes_who_waits").force::<Answer>("passes", "false"),
         // or for the requests behind it.
         Break::new("waits_for_turns").force::<Admit>("aside", "false"),
+        // Any number of messages pass, whoever else waits.
+        Break::new("passes_without_end").force::<Admit>("may_pass", "aside"),
+        // The step of a walk enters behind a request that comes to wait aside.
+        Break::new("walks_behind_who_waits").force::<Admit>("walk_held", "aside"),
         // Receives that come later than their messages don't catch up.
         Break::new("never_catches_up").force::<Admit>("receives_come_late", "false"),
         // What isn't a message passes who waits.

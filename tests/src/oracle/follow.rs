@@ -297,6 +297,9 @@ struct Gates {
     listed: Vec<u64>,
     /// Requests of each endpoint that were refused without a look since its last that looked: the gates may have had them before them still.
     quiet: Vec<Vec<u32>>,
+    /// Malformed requests of each list ring, with their indices. Fetch lets what is behind one pass, and holds it until the completion queues take its completion: a long write of
+    /// a payload holds these up.
+    malformed: Vec<VecDeque<(u64, u32)>>,
     /// Cycle of the doorbell of each request of the send rings, by endpoint and request.
     rung: BTreeMap<(u8, u32), u64>,
     /// The last cancel of each send that has one, by endpoint and request.
@@ -378,7 +381,10 @@ impl Timing for Gates {
         let rung = index_at(&told.lists, looked) > self.listed[at];
         // The host had not seen the end of a request that looks at nothing: it may have been there still.
         let unseen = |request: &u32| told.seen.get(request).is_none_or(|&seen| seen > looked);
-        let may = self.quiet[at].iter().any(unseen);
+        let taken = |(index, _): &&(u64, u32)| *index < self.listed[at];
+        let mut malformed = self.malformed[at].iter().take_while(taken);
+        let may =
+            self.quiet[at].iter().any(unseen) || malformed.any(|(_, request)| unseen(request));
         self.ready.0 += 1;
         self.ready.1 += usize::from(!pending && may);
         assert!(
@@ -690,6 +696,14 @@ impl Follower {
                     .collect(),
             }
         };
+        let malformed = |endpoint: usize| {
+            let all = posted(story, endpoint, WorkRing::List).zip(0..);
+            let requests = all.map(|(post, index)| (index, ListRequest::from_words(&post.words)));
+            requests
+                .filter(|(_, request)| decode_list(request, story.sizes.capabilities).is_err())
+                .map(|(index, request)| (index, request.request))
+                .collect()
+        };
         let owner = |endpoint: usize| {
             let mut opened = story.endpoints.iter();
             let opened = opened.find(|opened| usize::from(opened.endpoint) == endpoint);
@@ -726,6 +740,7 @@ impl Follower {
             last: (0, 0),
             listed: vec![0; endpoints],
             quiet: vec![Vec::new(); endpoints],
+            malformed: (0..endpoints).map(malformed).collect(),
             rung,
             cancels,
             failed: BTreeMap::new(),

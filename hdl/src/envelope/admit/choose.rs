@@ -1,6 +1,6 @@
 //! What comes next.
 
-use super::{Admit, MOST_TURNS, Stage, State, TURNS};
+use super::{Admit, Stage, State, TURNS};
 use crate::envelope::asked::{Ask, Asked};
 use crate::prelude::*;
 use crate::types;
@@ -147,7 +147,7 @@ impl Admit {
                     if self.receives_come_late.val() {
                         self.owed.d.next = TURNS.into();
                     }
-                } else if self.aside.val() & (self.owed.q.val() < MOST_TURNS) {
+                } else if self.may_pass.val() {
                     self.owed.d.next = self.owed.q.val() + TURNS;
                 }
                 self.pair_read.next = self.arrival.data.val().pair;

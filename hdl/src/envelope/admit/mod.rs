@@ -30,7 +30,8 @@
 //!
 //! Messages and requests take turns, so that neither can hold up the other for good. While receives come later than their
 //! messages a request has two turns for one of a message, so that they catch up; and messages that pass a request which
-//! waits aside give their turns back later. A step of a walk goes between two of them. Before all these go, in this order,
+//! waits aside give their turns back later. A step of a walk goes between two of them, while no request
+//! is being looked up: behind one that comes to wait aside it would hold up all messages. Before all these go, in this order,
 //! a message whose slot couldn't be written, one that has found no slot, a request that enters anew, and a receive that has
 //! to be woken. An arrival that waits goes between two control requests or faults, so that a late message of a pair that is closed can't meet the next connection
 //! of its number.
@@ -397,6 +398,7 @@ pub(super) struct Admit {
     walk_goes: Signal<Local, Bit>,
     /// A message or a request goes before it.
     walk_waits: Signal<Local, Bit>,
+    walk_held: Signal<Local, Bit>,
     /// Lists and Answer have dealt with all messages and requests that have entered.
     all_is_found: Signal<Local, Bit>,
     /// What entered alone is dealt with: nothing follows.
@@ -414,6 +416,7 @@ pub(super) struct Admit {
     arrival_alone: Signal<Local, Bit>,
     arrival_free: Signal<Local, Bit>,
     arrival_goes: Signal<Local, Bit>,
+    may_pass: Signal<Local, Bit>,
     endpoint_waits: Signal<Local, Bit>,
     /// The request in hand enters anew.
     again_goes: Signal<Local, Bit>,

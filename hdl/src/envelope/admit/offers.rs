@@ -82,10 +82,11 @@ impl Admit {
             & self.messages.room.val()
             & self.has_place.val()
             & (!self.arrival_alone.val() | self.all_is_found.val());
+        self.may_pass.next = self.aside.val() & (self.owed.q.val() < MOST_TURNS);
         self.arrival_goes.next = self.arrival_free.val()
             & (self.arrival_now.val()
                 | self.awaits_slot.q.val()
-                | (self.aside.val() & (self.owed.q.val() < MOST_TURNS))
+                | self.may_pass.val()
                 | !(self.owed.q.val().any() & self.lists.valid.val()));
     }
 

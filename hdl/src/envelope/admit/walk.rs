@@ -28,10 +28,12 @@ impl Admit {
     pub(super) fn prepare_walk(&mut self) {
         self.walk_waits.next =
             self.walk_yields.q.val() & (self.arrival_free.val() | self.list_free.val());
+        // Behind a request that comes to wait aside it would hold up all messages.
+        self.walk_held.next = self.request_in.q.val();
         self.walk_goes.next = ((self.stage.q.val() == Stage::Step)
             | (self.stage.q.val() == Stage::Mark))
             & self.has_place.val()
-            & !self.aside.val()
+            & !self.walk_held.val()
             & !self.walk_waits.val();
         self.waiting_named.next = self.backlog.waits.val()
             & ((self.cause.q.val() == Walk::Endpoint)

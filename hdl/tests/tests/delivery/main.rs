@@ -558,6 +558,13 @@ fn pass(size: &Size, rng: &mut ChaCha8Rng) {
         let entered = world.pass_a_receive_that_waits(another_waits);
         let longest = entered.iter().max().expect("messages came");
         assert!(*longest <= HELD_CYCLES, "{entered:?}");
+        let expected = if another_waits { 4..=5 } else { 8..=8 };
+        assert!(expected.contains(&entered.len()), "{entered:?}");
+    }
+    for n in 0..6 {
+        let cycles = 8 * n + rng.random_range(0..8);
+        let entered = world.walk_beside_a_receive_that_waits(cycles);
+        assert_eq!(entered.len(), 6, "{entered:?}, {cycles} cycles behind");
     }
     world.take_down();
 }

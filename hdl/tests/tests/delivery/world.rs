@@ -828,8 +828,8 @@ impl World {
         self.set_anew(other, 0);
     }
 
-    /// A receive finds a message that isn't in its slot yet. Messages of another pair come while memory answers no write: three if a request waits behind the receive, else six. Returns
-    /// after how many cycles each entered.
+    /// A receive finds a message that isn't in its slot yet. Eight messages of another pair come while memory answers no write. Returns after how many cycles each of those entered that
+    /// did before.
     pub fn pass_a_receive_that_waits(&mut self, another_waits: bool) -> Vec<u32> {
         self.mood = Mood::Quiet;
         let (slow, other) = (self.pairs[BAD_SLOTS - 3], self.pairs[BAD_SLOTS - 2]);
@@ -844,16 +844,7 @@ impl World {
         let mut probe = self.request(Opcode::Probe);
         (probe.pair, probe.context) = (slow, 1);
         self.list = another_waits.then(|| (self.endpoint_of(slow), probe));
-        let mut entered = vec![];
-        for n in 0..if another_waits { 3 } else { 6 } {
-            self.offer_message_in_context(other, 0, vec![n; 9]);
-            let mut cycles = 0;
-            while self.arrival.is_some() && cycles < 1_000 {
-                self.cycle();
-                cycles += 1;
-            }
-            entered.push(cycles);
-        }
+        let entered = self.offer_messages(other, 8);
         let probes = self.reference.wanted.seen.statuses.clone();
         for _ in 0..100 {
             self.cycle();
@@ -862,6 +853,59 @@ impl World {
         assert_eq!(*seen, probes, "a request passes the one that waits");
         self.memory.held = false;
         self.settle();
+        self.set_anew(slow, 0);
+        self.set_anew(other, 0);
+        entered
+    }
+
+    /// Offers so many messages of a pair, one after the other, while memory answers no write. Returns after how many cycles each of those entered that did before.
+    fn offer_messages(&mut self, pair: u16, messages: u8) -> Vec<u32> {
+        let mut entered = vec![];
+        for n in 0..messages {
+            self.offer_message_in_context(pair, 0, vec![n; 9]);
+            let mut cycles = 0;
+            while self.arrival.is_some() && cycles < 1_000 {
+                self.cycle();
+                cycles += 1;
+            }
+            if self.arrival.is_some() {
+                break;
+            }
+            entered.push(cycles);
+        }
+        entered
+    }
+
+    /// `cycles` after a pair has ended, while its receives end one by one, a receive of another endpoint finds a message that isn't in its slot yet. Six messages come while memory
+    /// answers no write. Returns after how many cycles each of those entered that did before.
+    pub fn walk_beside_a_receive_that_waits(&mut self, cycles: u32) -> Vec<u32> {
+        self.mood = Mood::Quiet;
+        let (ended, slow, other) = (
+            self.pairs[BAD_SLOTS - 4],
+            self.pairs[BAD_SLOTS - 3],
+            self.pairs[BAD_SLOTS - 2],
+        );
+        self.set_anew(ended, 4);
+        self.set_anew(slow, 4);
+        self.set_anew(other, 8);
+        for _ in 0..4 {
+            self.post_receive(self.endpoint_of(ended), ended, 0, 64);
+        }
+        self.settle();
+        self.memory.held = true;
+        self.offer_message_in_context(slow, 0, vec![5; 9]);
+        while self.arrival.is_some() {
+            self.cycle();
+        }
+        self.control = Some(Control::PairClear(ended));
+        for _ in 0..cycles {
+            self.cycle();
+        }
+        self.post_receive(self.endpoint_of(slow), slow, 0, 64);
+        let entered = self.offer_messages(other, 6);
+        self.memory.held = false;
+        self.settle();
+        self.control(Control::PairSet(ended));
         self.set_anew(slow, 0);
         self.set_anew(other, 0);
         entered
