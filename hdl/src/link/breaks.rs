@@ -415,7 +415,7 @@ pub fn acknowledge() -> Vec<Break> {
         ),
         Break::new("waiting_credits_kept").force_if::<Acknowledge>(
             "setup.acknowledge_credits",
-            "bit_cast::<8, 5>(held.waiting_credits)",
+            "bit_cast::<8, 7>(held.waiting_credits)",
             "is_times",
         ),
         // A pair whose times change is another.

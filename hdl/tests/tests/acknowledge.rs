@@ -47,7 +47,8 @@ fn control(bench: &mut Bench, operation: Operation, index: usize, data: &[u64]) 
     bench.set("control_valid", false);
 }
 
-/// Random updates, faults and control requests for a while, then silence until all is told.
+/// Random updates, faults and control requests for a while, then silence until all is told. As it broke: an acknowledgement went out although a message of its pair had just carried
+/// the same numbers.
 fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
     let mut bench = Bench::open(&size.model);
     let mut model = Acknowledge::new(size.config.pairs);

@@ -647,7 +647,7 @@ fn reads_are_under_way_for_as_many_jobs_as_there_are_places() {
     });
 }
 
-/// A wire that stopped left an offered job open for ever, and with it `ClosePair`.
+/// As it broke: a wire that stopped left an offered job open for ever, and with it `ClosePair`.
 fn stopped_wire(rng: &mut ChaCha8Rng) {
     let mut world = World::new(rng);
     let (mut given, inline) = (0, [0.0, 0.5][rng.random_range(0..2)]);

@@ -893,6 +893,7 @@ fn comes_twice(mut bench: Bench, kind: FrameType) -> [Came; 2] {
     [(); 2].map(|()| pass(&mut bench, &frame))
 }
 
+/// As it broke: a request whose acknowledgement was lost came again and was dropped in silence, so that its sender repeated it until the pair failed.
 #[test]
 fn a_duplicate_of_a_request_is_acknowledged_again_and_one_of_a_control_frame_is_not() {
     const ASK: usize = 3;

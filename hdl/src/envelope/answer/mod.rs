@@ -9,8 +9,8 @@
 //!              └────────┘
 //! ```
 //!
-//! What was asked comes beside its answer, in order, and each is dealt with to its end before the next, but for a request that waits aside: that takes three
-//! cycles for a message that meets a receive. Jobs leave in the order in which they are dealt with.
+//! What was asked comes beside its answer, in order, and each is dealt with to its end before the next, but for a request that waits aside. To deal with
+//! a message that meets a receive takes three cycles. Jobs leave in the order in which they are dealt with.
 //!
 //! **A message that isn't in its slot yet** is in Lists all the same. The request that has found it waits *aside* until the slot's write is answered. Questions of messages
 //! pass it, and between two of them it is looked at again; all others wait behind it. So no request enters before it is dealt with, and if the slot couldn't be written it

@@ -335,6 +335,7 @@ fn each_break_of_the_gates_is_noticed() {
         lost_beside(&size, rng);
         pass(&size, rng);
         catch_up(&size, rng);
+        fill(&size, rng);
         revoke(World::new(&size, rng));
         gets_at_the_end(&size, rng);
         claim_of_the_failing(&size, rng);
@@ -590,16 +591,18 @@ fn receives_that_come_later_than_their_messages_catch_up() {
 
 /// As it broke: each message for a multi-receive, and everything behind it on the wire, waited until the one before was written. A buffer for all that comes
 /// held up every endpoint for a round trip of memory a message.
+fn fill(size: &Size, rng: &mut ChaCha8Rng) {
+    let mut world = World::new(size, rng);
+    world.set_up();
+    let entered = world.fill_a_multi_receive_while_memory_is_held();
+    let longest = entered.iter().max().expect("messages came");
+    assert!(*longest <= HELD_CYCLES, "{entered:?}");
+    world.take_down();
+}
+
 #[test]
 fn messages_for_a_multi_receive_wait_for_no_write() {
-    for_size(&SCARCE, BENCH, 3, |size, rng| {
-        let mut world = World::new(size, rng);
-        world.set_up();
-        let entered = world.fill_a_multi_receive_while_memory_is_held();
-        let longest = entered.iter().max().expect("messages came");
-        assert!(*longest <= HELD_CYCLES, "{entered:?}");
-        world.take_down();
-    });
+    for_size(&SCARCE, BENCH, 3, fill);
 }
 
 #[test]
