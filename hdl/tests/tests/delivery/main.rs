@@ -350,6 +350,9 @@ fn in_short(block: &str, rng: &mut ChaCha8Rng) {
     background(&size, rng);
     lost(&size, rng);
     lost_beside(&size, rng);
+    pass(&size, rng);
+    catch_up(&size, rng);
+    fill(&size, rng);
     revoke(World::new(&size, rng));
     gets_at_the_end(&size, rng);
     claim_of_the_failing(&size, rng);
