@@ -108,6 +108,12 @@ pub trait Timing {
         false
     }
 
+    /// Whether a send is refused with `QueueFull` although its pair has room for so many by now: a send of it had not ended yet when this one was taken.
+    fn is_full(&self, endpoint: u8, request: &SendRequest, room: usize) -> bool {
+        let _ = (endpoint, request, room);
+        false
+    }
+
     /// Looks at what follows from an action, in order.
     fn seen(&mut self, output: &Output) {
         let _ = output;
@@ -726,9 +732,13 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             (Ok(_), Err(status)) => vec![self.sends.unread(endpoint, &request, status)],
             (Ok(row), Ok(segments)) => {
                 let posted = Posted { request, segments };
-                match self.timing.is_unaware(endpoint, &request) {
-                    true => self.sends.keep(endpoint, row, posted),
-                    false => self.sends.take(endpoint, row, posted),
+                let room = self.sends.room(pair);
+                if room > 0 && self.timing.is_full(endpoint, &request, room) {
+                    vec![self.sends.full(endpoint, &posted)]
+                } else if self.timing.is_unaware(endpoint, &request) {
+                    self.sends.keep(endpoint, row, posted)
+                } else {
+                    self.sends.take(endpoint, row, posted)
                 }
             }
         };

@@ -306,6 +306,8 @@ struct Gates {
     cancels: BTreeMap<(u8, u32), u32>,
     /// Cycle of the failure of each pair.
     failed: BTreeMap<u16, u64>,
+    /// Cycles in which sends of each endpoint have ended, whether that completed or not.
+    ended: BTreeMap<u8, Vec<u64>>,
     /// How often each pair was to say that a message is missing.
     gaps: BTreeMap<u16, usize>,
     /// Reservations of each endpoint that ended without a completion, less those that a multi-receive made.
@@ -427,6 +429,18 @@ impl Timing for Gates {
             && rung.is_some_and(|rung| *rung < failed.saturating_add(AWARE_CYCLES))
     }
 
+    /// The gates have refused it. As many sends of its pair may still have been there as have ended since its doorbell, or shortly before it: the gates look at a frame later than
+    /// the model. Those of other pairs of the endpoint are counted with them.
+    fn is_full(&self, endpoint: u8, request: &SendRequest, room: usize) -> bool {
+        let ends = self.others.get(&(usize::from(endpoint), request.request));
+        let refused = |entry: &Completion| entry.status == Status::QueueFull.code();
+        let rung = self.rung.get(&(endpoint, request.request));
+        let since = rung.map_or(u64::MAX, |rung| rung.saturating_sub(RELEASE_CYCLES));
+        let ended = self.ended.get(&endpoint).map_or(&[][..], Vec::as_slice);
+        let before = ended.partition_point(|&cycle| cycle < since);
+        ends.into_iter().flatten().any(refused) && ended.len() - before >= room
+    }
+
     /// A multi-receive stayed exactly if its completion says so. It has to if the queue can't have been full.
     fn completion_free(&mut self, endpoint: u8, request: u32, _: bool) -> bool {
         let at = usize::from(endpoint);
@@ -465,7 +479,14 @@ impl Timing for Gates {
     fn seen(&mut self, output: &Output) {
         match output {
             Output::Release { endpoint } => {
-                self.releasing.push_back((self.now, usize::from(*endpoint)))
+                self.releasing.push_back((self.now, usize::from(*endpoint)));
+                self.ended.entry(*endpoint).or_default().push(self.now);
+            }
+            Output::Complete { endpoint, entry }
+                if entry.kind == CompletionKind::Send.code()
+                    && REFUSED.iter().all(|refused| entry.status != refused.code()) =>
+            {
+                self.ended.entry(*endpoint).or_default().push(self.now);
             }
             Output::Reserve { endpoint } => self.released[usize::from(*endpoint)] -= 1,
             Output::Mark {
@@ -744,6 +765,7 @@ impl Follower {
             rung,
             cancels,
             failed: BTreeMap::new(),
+            ended: BTreeMap::new(),
             gaps: BTreeMap::new(),
             released: vec![0; endpoints],
             releasing: VecDeque::new(),

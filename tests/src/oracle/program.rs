@@ -1232,11 +1232,12 @@ impl HostSide<'_> {
     }
 
     /// Whether a completion says that the sends of its pair before it, too, have ended: it is of a send that the peer has acknowledged, or of one
-    /// that was posted for this, which fails only with its pair.
+    /// that was posted for this, which fails only with its pair, or finds no place: then it is told before those in front of it have ended.
     fn tells_of_those_before(&self, pending: &Pending, entry: &Completion) -> bool {
         let acknowledged = [Status::Success, Status::NotReady].map(Status::code);
         pending.opcode == Opcode::TaggedSend
-            && (acknowledged.contains(&entry.status) || pending.ends_silence)
+            && (acknowledged.contains(&entry.status)
+                || pending.ends_silence && entry.status != Status::QueueFull.code())
     }
 
     fn completed(&mut self, now: u64, entry: Completion) {
