@@ -349,6 +349,14 @@ impl Gates {
         next.is_some_and(|(_, command, ..)| !command.append)
     }
 
+    /// The cycle by which a doorbell must have been written for Delivery to have seen its entries when it took the message that entered the lists in this one. The message may have
+    /// been taken when the command before it entered, and have waited since for the lists.
+    fn known(&self, looked: u64) -> u64 {
+        let (entered, replied) = self.last;
+        let waited = looked <= replied + ENTER_CYCLES;
+        known_to_delivery(if waited { entered.min(looked) } else { looked })
+    }
+
     /// The next completion of a request of a list ring.
     fn next_delivered(&self, endpoint: usize, request: u32) -> Option<&Completion> {
         let mut all = self.delivered[endpoint].iter();
@@ -379,7 +387,7 @@ impl Timing for Gates {
         let (looked, queued) = (*looked, command.append);
         let at = usize::from(endpoint);
         let told = &self.told[at];
-        let pending = index_at(&told.lists, known_to_delivery(looked)) > self.listed[at];
+        let pending = index_at(&told.lists, self.known(looked)) > self.listed[at];
         let rung = index_at(&told.lists, looked) > self.listed[at];
         // The host had not seen the end of a request that looks at nothing: it may have been there still.
         let unseen = |request: &u32| told.seen.get(request).is_none_or(|&seen| seen > looked);
@@ -1118,7 +1126,8 @@ impl Follower {
         }
         let command = self.card.timing.commands[0].1;
         let at = usize::from(endpoint);
-        let rung = index_at(&self.card.timing.told[at].lists, known_to_delivery(cycle));
+        let timing = &self.card.timing;
+        let rung = index_at(&timing.told[at].lists, timing.known(cycle));
         loop {
             self.quiet_requests(endpoint, &command);
             let head = self.card.read_register(endpoint, LIST_HEAD);
