@@ -729,12 +729,15 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 let kind = row.kind.code();
                 return self.malformed(endpoint, request.request, pair, kind);
             }
-            (Ok(_), Err(status)) => vec![self.sends.unread(endpoint, &request, status)],
+            (Ok(_), Err(status)) => vec![self.sends.refuse_request(endpoint, &request, status)],
             (Ok(row), Ok(segments)) => {
                 let posted = Posted { request, segments };
                 let room = self.sends.room(pair);
                 if room > 0 && self.timing.is_full(endpoint, &request, room) {
-                    vec![self.sends.full(endpoint, &posted)]
+                    vec![
+                        self.sends
+                            .refuse_request(endpoint, &request, Status::QueueFull),
+                    ]
                 } else if self.timing.is_unaware(endpoint, &request) {
                     self.sends.keep(endpoint, row, posted)
                 } else {

@@ -494,14 +494,8 @@ impl Sends {
         std::iter::once(refused).chain(count).collect()
     }
 
-    /// Refuses a send for which there was no descriptor.
-    pub fn full(&self, endpoint: u8, posted: &Posted) -> Output {
-        let status = Status::QueueFull.code();
-        Sent::of(posted).completion(endpoint, posted.request.pair, status)
-    }
-
-    /// Ends a gather whose second entry can't be read.
-    pub fn unread(&self, endpoint: u8, request: &SendRequest, status: Status) -> Output {
+    /// Ends a send that isn't taken: the second entry of a gather can't be read, or there was no descriptor for it.
+    pub fn refuse_request(&self, endpoint: u8, request: &SendRequest, status: Status) -> Output {
         let posted = Posted {
             request: *request,
             segments: Segments::default(),

@@ -299,14 +299,14 @@ struct Gates {
     quiet: Vec<Vec<u32>>,
     /// Malformed requests of each list ring, with their indices. Fetch lets what is behind one pass, and holds it until the completion queues take its completion: a long write of
     /// a payload holds these up.
-    malformed: Vec<VecDeque<(u64, u32)>>,
+    malformed: Vec<Vec<(u64, u32)>>,
     /// Cycle of the doorbell of each request of the send rings, by endpoint and request.
     rung: BTreeMap<(u8, u32), u64>,
     /// The last cancel of each send that has one, by endpoint and request.
     cancels: BTreeMap<(u8, u32), u32>,
     /// Cycle of the failure of each pair.
     failed: BTreeMap<u16, u64>,
-    /// Cycles in which sends of each endpoint have ended, whether that completed or not.
+    /// Cycles in which sends of each endpoint have ended, whether that completed or not, or list requests without a completion.
     ended: BTreeMap<u8, Vec<u64>>,
     /// How often each pair was to say that a message is missing.
     gaps: BTreeMap<u16, usize>,
@@ -438,7 +438,8 @@ impl Timing for Gates {
     }
 
     /// The gates have refused it. As many sends of its pair may still have been there as have ended since its doorbell, or shortly before it: the gates look at a frame later than
-    /// the model. Those of other pairs of the endpoint are counted with them.
+    /// the model. Those of other pairs of the endpoint are counted with them, and its list
+    /// requests that end without a completion.
     fn is_full(&self, endpoint: u8, request: &SendRequest, room: usize) -> bool {
         let ends = self.others.get(&(usize::from(endpoint), request.request));
         let refused = |entry: &Completion| entry.status == Status::QueueFull.code();

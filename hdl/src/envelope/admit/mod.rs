@@ -17,7 +17,8 @@
 //!
 //! - *A message* waits while one of its pair is being looked up: so a pair that fails by a message without a slot is failed for the next
 //!   one. Of one whose slot can't be written nobody knows in time; [`Ledger`](super::ledger) accepts none behind it.
-//!   It enters with a vacant slot, in which it rests if it meets no receive. A ready message waits for the request of its endpoint that is being looked up, which says whether the host keeps receives back.
+//!   It enters with a vacant slot, in which it rests if it meets no receive. A ready message waits for the request of its endpoint that is being
+//!   looked up, which says whether the host keeps receives back.
 //! - *A request* waits for the request before it, and for receives that have to be woken; if its endpoint is stalled, for all messages,
 //!   and the step of a walk, that are being looked up. Messages it needn't wait for: each is either in Lists or has met its receive. One that is in Lists may not be
 //!   in its slot yet: then the request waits aside in Answer, and messages pass it: four or five, if another request waits for its turn.

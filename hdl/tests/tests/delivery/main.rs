@@ -325,20 +325,25 @@ fn a_region_goes_when_its_writes_have_ended_and_waits_for_no_others() {
     });
 }
 
+/// The scenarios that find a wrong bench.
+fn scenarios(size: &Size, rng: &mut ChaCha8Rng) {
+    flood(size, rng);
+    background(size, rng);
+    lost(size, rng);
+    lost_beside(size, rng);
+    pass(size, rng);
+    catch_up(size, rng);
+    fill(size, rng);
+    revoke(World::new(size, rng));
+    gets_at_the_end(size, rng);
+    claim_of_the_failing(size, rng);
+}
+
 #[test]
 fn each_break_of_the_gates_is_noticed() {
     breaks_from("delivery_bench_scarce", &[2], 12, |rng| {
         let size = Size::new(&SCARCE, BENCH, rng);
-        flood(&size, rng);
-        background(&size, rng);
-        lost(&size, rng);
-        lost_beside(&size, rng);
-        pass(&size, rng);
-        catch_up(&size, rng);
-        fill(&size, rng);
-        revoke(World::new(&size, rng));
-        gets_at_the_end(&size, rng);
-        claim_of_the_failing(&size, rng);
+        scenarios(&size, rng);
         life(&size, rng, 20_000);
     });
 }
@@ -346,16 +351,7 @@ fn each_break_of_the_gates_is_noticed() {
 /// All that finds a wrong bench, in a short time.
 fn in_short(block: &str, rng: &mut ChaCha8Rng) {
     let size = Size::new(&SCARCE, block, rng);
-    flood(&size, rng);
-    background(&size, rng);
-    lost(&size, rng);
-    lost_beside(&size, rng);
-    pass(&size, rng);
-    catch_up(&size, rng);
-    fill(&size, rng);
-    revoke(World::new(&size, rng));
-    gets_at_the_end(&size, rng);
-    claim_of_the_failing(&size, rng);
+    scenarios(&size, rng);
     overrun(&size, rng, 5_000);
     life(&size, rng, 10_000);
 }
